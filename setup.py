@@ -3,6 +3,7 @@
 Everything else stands in pyproject.toml.
 """
 
+import platform
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ from setuptools.command.build_py import build_py
 
 _ROOT = Path(__file__).resolve().parent
 _NANOBIND = Path(nanobind.include_dir()).parent
+_VECTORISED = ("-fno-math-errno", "-fno-trapping-math")  # comparisons, square roots, rounding, exponentials
+_WIDE = ("-mprefer-vector-width=512",) if platform.machine() == "x86_64" else ()  # where a loop is for AVX-512
 sys.path.insert(0, str(_ROOT / "protos"))
 
 
@@ -33,7 +36,7 @@ class _BuildBothVariants(build_ext):
     def finalize_options(self) -> None:
         if self.inplace or self.editable_mode:
             macros = {"PORTABLE": None, "NB_DOMAIN": "portable"}  # whose types are its own
-            portable = [_kernels("kernels_portable", **macros), _layers("kernels_portable", **macros)]
+            portable = [of("kernels_portable", **macros) for of in (_kernels, _layers, _exported_layers)]
             self.distribution.ext_modules = [*_EXTENSIONS, *portable]
         super().finalize_options()
 
@@ -60,12 +63,10 @@ def _extension(
 
 
 def _kernels(name: str, **macros: str | None) -> Extension:
-    # so that square roots and rounding are vectorised
-    flags = ("-fno-math-errno", "-fno-trapping-math")
     return _extension(
         f"sonorant.audio.{name}",
         "sonorant/audio/kernels.cpp",
-        *flags,
+        *_VECTORISED,
         headers=_headers("sonorant/audio"),
         macros=macros,
     )
@@ -76,23 +77,26 @@ def _ngrams() -> Extension:
 
 
 def _searches() -> Extension:
-    # so that comparisons are vectorised
-    flags = ("-fno-math-errno", "-fno-trapping-math")
     headers = _headers("sonorant/decoding") + _headers("sonorant/lm")
-    return _extension("sonorant.decoding.kernels", "sonorant/decoding/kernels.cpp", *flags, headers=headers)
+    return _extension("sonorant.decoding.kernels", "sonorant/decoding/kernels.cpp", *_VECTORISED, headers=headers)
 
 
 def _layers(name: str, **macros: str | None) -> Extension:
-    # so that comparisons and exponentials are vectorised
-    flags = ("-fno-math-errno", "-fno-trapping-math")
-    headers = _headers("sonorant/export") + _headers("sonorant/audio")
-    return _extension(f"sonorant.export.{name}", "sonorant/export/kernels.cpp", *flags, headers=headers, macros=macros)
+    headers = _headers("sonorant/models") + _headers("sonorant/audio")
+    flags = (*_VECTORISED, *_WIDE)
+    return _extension(f"sonorant.models.{name}", "sonorant/models/kernels.cpp", *flags, headers=headers, macros=macros)
+
+
+def _exported_layers(name: str, **macros: str | None) -> Extension:
+    headers = _headers("sonorant/export") + _headers("sonorant/models") + _headers("sonorant/audio")
+    source = "sonorant/export/kernels.cpp"
+    return _extension(f"sonorant.export.{name}", source, *_VECTORISED, headers=headers, macros=macros)
 
 
 def _headers(folder: str) -> list[str]:
     return sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / folder).glob("*.hpp"))
 
 
-_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches(), _layers("kernels")]
+_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches(), _layers("kernels"), _exported_layers("kernels")]
 
 setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)

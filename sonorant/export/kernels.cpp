@@ -47,9 +47,11 @@ void expect_shape(const ConstRows& found, size_t rows, size_t columns, const std
         throw nb::value_error((what + ": " + shape(found.shape(0), found.shape(1)) + "; expected " + shape(rows, columns)).c_str());
 }
 
-#include "activations.hpp"
+#include "../models/activations.hpp"
+#include "../models/products.hpp"
+
+#include "affine.hpp"
 #include "input_normalisation.hpp"
-#include "products.hpp"
 
 #include "convolution_2d.hpp"
 #include "frequency_convolution.hpp"

@@ -6,6 +6,28 @@
 
 constexpr size_t SLICE = 64;  // vectors, about, that a layer computes before the next one does, so that they stay cached
 
+// One step of a row's cells: c = f c' + i g and h = o tanh(c), of the gates i, g, f and o before their nonlinearities.
+FAST void step_cells(const float* __restrict gates, size_t cells, float* __restrict cell, float* __restrict hidden) {
+    const float *input = gates, *candidate = gates + cells, *forget = candidate + cells, *output = forget + cells;
+    for (size_t i = 0; i < cells; ++i) {
+        cell[i] = sigmoid(forget[i]) * cell[i] + sigmoid(input[i]) * hyperbolic_tangent(candidate[i]);
+        hidden[i] = sigmoid(output[i]) * hyperbolic_tangent(cell[i]);
+    }
+}
+
+// The logarithm of the softmax of `scores`; `powers` is scratch of as many floats. Many symbols of a little probability
+// each are summed in Float64.
+FAST void log_softmax(const float* __restrict scores, size_t symbols, float* __restrict powers,
+                      float* __restrict log_probs) {
+    float most = scores[0];
+    double sum = 0;
+    for (size_t i = 1; i < symbols; ++i) most = std::max(most, scores[i]);
+    for (size_t i = 0; i < symbols; ++i) powers[i] = exponential(scores[i] - most);
+    for (size_t i = 0; i < symbols; ++i) sum += powers[i];
+    const float rest = static_cast<float>(std::log(sum));
+    for (size_t i = 0; i < symbols; ++i) log_probs[i] = scores[i] - most - rest;
+}
+
 struct LstmLayer {
     size_t inputs, cells;
     Affine from_input;

@@ -8,5 +8,6 @@ families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation
 `doubling.py`). What may stand before LSTM layers is a `vector_convolution.py`: `convolution.py` chooses between
 `frequency_convolution.py` and `convolution_2d.py`, both of `pooled_filters.py`, whose products are those of
 `pooled_convolution.py`. A `Carrying` model carries its state over chunks in training.
-`set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers.
+`set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers; `kernels.cpp`
+has those of our own (`lstm.hpp`, `products.hpp`, `activations.hpp`).
 """

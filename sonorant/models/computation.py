@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from sonorant.models.devices import Device, has_gpu
 from sonorant.models.family import Model
 from sonorant.models.half_precision import HalfPrecision
-from sonorant.models.lstm import Lstm
+from sonorant.models.lstm import Lstm, LstmKernel
 from sonorant.tensorflow import keras
 
 __all__ = ["set_computation"]
@@ -18,14 +18,20 @@ __all__ = ["set_computation"]
 def set_computation(model: Model, precision: str = "float32", devices: Sequence[Device] | None = None) -> None:
     """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
 
-    On a GPU LSTM layers without peepholes are cuDNN's.
+    On a GPU LSTM layers without peepholes are cuDNN's, and on a CPU all are compiled.
     """
     gpu = has_gpu(devices)
     for layer in _layers(model):
         if isinstance(layer, HalfPrecision):
             layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
         if isinstance(layer, Lstm):
-            layer.cudnn = gpu and layer.peepholes is None
+            layer.kernel = _lstm_kernel(gpu, layer.peepholes is not None)
+
+
+def _lstm_kernel(gpu: bool, peepholes: bool) -> LstmKernel:
+    if not gpu:
+        return "compiled"
+    return "graph" if peepholes else "cudnn"
 
 
 def _layers(model: Model) -> Iterator[keras.layers.Layer]:

@@ -1,22 +1,27 @@
-"""One LSTM layer with explicit state: TensorFlow's fused CPU kernel forward, a gradient of its own backward.
+"""One LSTM layer with explicit state, by one of three kernels.
 
-The kernel's registered gradient adds to the gradient of the weights at every time step. Here only the recurrence is a
-loop, of the fused gradient of one step and the product that hands it to the step before; gradients of weights and
-inputs are one matrix product each over all steps. CPU time in one thread of one layer of 192 cells, batch 32 x 64
-vectors of 160 inputs, forward and backward, paired on a busy EPYC, median of 8: 98 ms with the factors of the gates'
-gradients computed for all steps before the loop, 88 ms with the fused step; with peepholes 87 and 79 ms. A forward loop
-of our own with the product of the inputs hoisted out of it was no faster (28.0 against 27.2 ms, of 90 vectors).
+`graph`, TensorFlow's fused kernel forward and a gradient of its own backward, computes anywhere, also where a graph was
+exported; in a training `compiled_lstm.py` or `cudnn_lstm.py` take its place, with the same weights.
+
+The registered gradient of TensorFlow's kernel adds to the gradient of the weights at every time step. Here only the
+recurrence is a loop, of the fused gradient of one step and the product that hands it to the step before; gradients of
+weights and inputs are one matrix product each over all steps. CPU time in one thread of one layer of 192 cells, batch
+32 x 64 vectors of 160 inputs, forward and backward, paired on a busy EPYC, median of 8: 98 ms with the factors of the
+gates' gradients computed for all steps before the loop, 88 ms with the fused step; with peepholes 87 and 79 ms.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from sonorant.models.compiled_lstm import compiled_lstm
 from sonorant.models.cudnn_lstm import cudnn_lstm
 from sonorant.models.devices import has_gpu
 from sonorant.models.half_precision import HalfPrecision
 from sonorant.tensorflow import custom_gradient, keras, tf
 
-__all__ = ["Lstm", "LstmCell"]
+__all__ = ["Lstm", "LstmCell", "LstmKernel"]
+
+LstmKernel = Literal["graph", "compiled", "cudnn"]
 
 _GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget gate, output gate
 
@@ -24,15 +29,15 @@ _GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget 
 class Lstm(HalfPrecision):
     """LSTM (Hochreiter 1997; Gers 2000), time-major; with peepholes on request (Gers 2002): gates see the cell state.
 
-    The op is `BlockLSTM`, not `BlockLSTMV2`: up to TensorFlow 2.18 the latter orders its gates differently but is
-    registered with the former's gradient, which is therefore wrong without any message. Of the former only the forward
-    pass is used. cudnn: whether cuDNN's kernel takes its place, which needs a GPU, and has no peepholes.
+    The op of `graph` is `BlockLSTM`, not `BlockLSTMV2`: up to TensorFlow 2.18 the latter orders its gates differently
+    but is registered with the former's gradient, which is therefore wrong without any message. Of the former only the
+    forward pass is used. `compiled` needs a CPU; `cudnn` a GPU, and has no peepholes.
 
-    In float16 cuDNN multiplies in it. The other kernel, and cuDNN in bfloat16, multiply operands that are rounded in
+    In float16 cuDNN multiplies in it. The other kernels, and cuDNN in bfloat16, multiply operands that are rounded in
     Float32: of cuDNN in bfloat16 TensorFlow 2.18 had, on an H100, the outputs right and no gradient, without a word.
     """
 
-    cudnn = False
+    kernel: LstmKernel = "graph"
 
     def __init__(self, inputs: int, cells: int, seed: int, name: str, peepholes: bool = False) -> None:
         super().__init__(name=name)
@@ -53,15 +58,18 @@ class Lstm(HalfPrecision):
         inputs: [T, B, inputs] with T >= 1.
         """
         weight, bias = (tf.convert_to_tensor(v.value) for v in (self.weight, self.bias))
-        if self.cudnn and self.compute_dtype == "float16":
+        if self.kernel == "cudnn" and self.compute_dtype == "float16":
             return _float32(*cudnn_lstm(inputs, cell, hidden, weight, bias))
         inputs, cell, hidden, weight, bias = _float32(inputs, cell, hidden, weight, bias)
-        if self.cudnn:
+        if self.kernel == "cudnn":
             return cudnn_lstm(inputs, cell, hidden, weight, bias)
-        if self.peepholes is None:
+        peepholes = tf.zeros((3, self.cells)) if self.peepholes is None else self.peepholes.value
+        (peepholes,) = _float32(tf.convert_to_tensor(peepholes))
+        if self.kernel == "compiled":
+            outputs, last_cell = compiled_lstm(inputs, cell, hidden, weight, bias, peepholes)
+        elif self.peepholes is None:
             outputs, last_cell = _lstm(inputs, cell, hidden, weight, bias)
         else:
-            (peepholes,) = _float32(tf.convert_to_tensor(self.peepholes.value))
             outputs, last_cell = _peephole_lstm(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
 

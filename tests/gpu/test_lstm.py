@@ -36,7 +36,7 @@ def test_both_kernels_give_the_same_forward_and_backward(steps, batch, inputs, c
     layer.bias.assign(rng.normal(size=4 * cells))
     with tf.device("CPU"):
         expected = outcomes(layer, [tf.identity(one) for one in given])
-    layer.cudnn = True
+    layer.kernel = "cudnn"
     assert isinstance(layer, HalfPrecision)
     layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
     found = outcomes(layer, given)
@@ -64,4 +64,4 @@ def test_a_trainers_model_takes_cudnns_kernel():
     set_computation(model)
     layers = [layer for layer in model._flatten_layers(include_self=False) if isinstance(layer, Lstm)]
     assert layers
-    assert all(layer.cudnn for layer in layers)
+    assert all(layer.kernel == "cudnn" for layer in layers)

@@ -61,7 +61,7 @@ def test_both_kernels_give_the_same_from_the_same_weights_and_states(rng, cudnn_
     layer = layer_with_biases(rng)
     given = [draw(rng, steps, 3, 5), draw(rng, 3, 4), draw(rng, 3, 4), layer.weight.value, layer.bias.value]
     expected = outcomes(lambda: layer(*given[:3]), given)
-    layer.cudnn = True
+    layer.kernel = "cudnn"
     for found, wanted in zip(outcomes(lambda: layer(*given[:3]), given), expected, strict=True):
         np.testing.assert_allclose(found, wanted, atol=3e-5, rtol=1e-5)
 
@@ -88,7 +88,7 @@ def test_keras_lstm_with_the_gates_in_its_order_gives_the_same_forward_and_backw
 
 def test_cutting_a_stream_into_chunks_changes_nothing(rng, cudnn_on_cpu):
     layer = layer_with_biases(rng)
-    layer.cudnn = True
+    layer.kernel = "cudnn"
     inputs, start = draw(rng, 7, 2, 5), tf.zeros((2, 4))
     whole, *_ = layer(inputs, start, start)
     first, cell, hidden = layer(inputs[:3], start, start)
@@ -101,7 +101,7 @@ def test_utterances_of_unlike_lengths_are_encoded_alike_in_both_directions(rng, 
     features, lengths = draw(rng, 3, 7, 3), tf.constant([7, 4, 1])
     expected, shorter = encoder.encode(features, lengths, lambda hidden, layer: hidden)
     for layer in (*encoder.forward, *encoder.backward):
-        layer.cudnn = True
+        layer.kernel = "cudnn"
     found, _ = encoder.encode(features, lengths, lambda hidden, layer: hidden)
     for one, other, length in zip(found, expected, shorter, strict=True):
         np.testing.assert_allclose(one[:length], other[:length], atol=1e-6)
@@ -109,7 +109,7 @@ def test_utterances_of_unlike_lengths_are_encoded_alike_in_both_directions(rng, 
 
 def test_its_graph_has_tensorflows_ops_forward_and_backward():
     layer = Lstm(5, 4, seed=1, name="lstm")
-    layer.cudnn = True
+    layer.kernel = "cudnn"
 
     @tf.function
     def step(inputs):
@@ -125,14 +125,14 @@ def test_its_graph_has_tensorflows_ops_forward_and_backward():
     assert [g.shape.as_list() for g in gradients[1:]] == [[9, 16], [16]]
 
 
-@pytest.mark.parametrize(("devices", "cudnn"), [([CPU], False), ([CPU, GPU], True)])
-def test_a_model_has_the_kernels_of_its_devices(devices, cudnn):
+@pytest.mark.parametrize(("devices", "kernel"), [([CPU], "compiled"), ([CPU, GPU], "cudnn")])
+def test_a_model_has_the_kernels_of_its_devices(devices, kernel):
     model = build_model(BfaRecipe(family="bfa", layers=2, cells=4, pooling=(2,)), bins=3, units=4)
     set_computation(model, devices=devices)
-    assert {layer.cudnn for layer in (*model.encoder.forward, *model.encoder.backward)} == {cudnn}
+    assert {layer.kernel for layer in (*model.encoder.forward, *model.encoder.backward)} == {kernel}
 
 
 def test_peepholes_keep_the_kernel_that_has_them():
     model = build_model(ConvLstmCtcRecipe(family="conv_lstm_ctc", layers=2, cells=4, filters=4), bins=3, units=4)
     set_computation(model, devices=[GPU])
-    assert not any(layer.cudnn for layer in model.encoder)
+    assert {layer.kernel for layer in model.encoder} == {"graph"}

@@ -111,7 +111,7 @@ def test_cudnn_is_handed_what_it_has_gradients_of_and_returns_float32(rng, monke
     layer, start = Lstm(5, 4, seed=1, name="lstm"), tf.zeros((3, 4))
     inputs = tf.constant(rng.normal(size=(6, 3, 5)), tf.float32)
     exact = layer(inputs, start, start)
-    layer.dtype_policy, layer.cudnn = f"mixed_{precision}", True
+    layer.dtype_policy, layer.kernel = f"mixed_{precision}", "cudnn"
     found = layer(inputs, start, start)
     assert set(handed) == {expected}
     for one, other in zip(found, exact, strict=True):

@@ -44,13 +44,15 @@ def plain_lstm(inputs, cell, hidden, weight, bias, peepholes=(0.0, 0.0, 0.0)):
     return tf.stack(outputs), cell, hidden
 
 
+@pytest.mark.parametrize("kernel", ["graph", "compiled"])
 @pytest.mark.parametrize(
     ("peepholes", "gpu"), [(False, False), (True, False), (True, True)], ids=["plain", "peepholes", "on a GPU"]
 )
 @pytest.mark.parametrize("steps", [1, 9])
-def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, monkeypatch, steps, peepholes, gpu):
+def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, monkeypatch, steps, peepholes, gpu, kernel):
     monkeypatch.setattr(lstm, "has_gpu", lambda: gpu)
     layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
+    layer.kernel = kernel
     layer.bias.assign(rng.normal(size=16))
     inputs = tf.constant(rng.normal(size=(steps, 3, 5)), tf.float32)
     cell, hidden = (tf.constant(rng.normal(size=(3, 4)), tf.float32) for _ in range(2))

@@ -1,4 +1,4 @@
-// Exponentials and what is made of them, in loops that a compiler vectorises. Part of kernels.cpp.
+// Exponentials and what is made of them, in loops that a compiler vectorises. Part of a kernels.cpp.
 #pragma once
 
 constexpr float LARGEST = 87;  // whose exponential is a float, as that of its negative
@@ -40,26 +40,4 @@ INLINE float sigmoid(float x) { return 1 / (2 + exponential_less_one(-x)); }
 INLINE float hyperbolic_tangent(float x) {
     const float less_one = exponential_less_one(2 * x);
     return less_one / (less_one + 2);
-}
-
-// One step of a row's cells: c = f c' + i g and h = o tanh(c), of the gates i, g, f and o before their nonlinearities.
-FAST void step_cells(const float* __restrict gates, size_t cells, float* __restrict cell, float* __restrict hidden) {
-    const float *input = gates, *candidate = gates + cells, *forget = candidate + cells, *output = forget + cells;
-    for (size_t i = 0; i < cells; ++i) {
-        cell[i] = sigmoid(forget[i]) * cell[i] + sigmoid(input[i]) * hyperbolic_tangent(candidate[i]);
-        hidden[i] = sigmoid(output[i]) * hyperbolic_tangent(cell[i]);
-    }
-}
-
-// The logarithm of the softmax of `scores`; `powers` is scratch of as many floats. Many symbols of a little probability
-// each are summed in Float64.
-FAST void log_softmax(const float* __restrict scores, size_t symbols, float* __restrict powers,
-                      float* __restrict log_probs) {
-    float most = scores[0];
-    double sum = 0;
-    for (size_t i = 1; i < symbols; ++i) most = std::max(most, scores[i]);
-    for (size_t i = 0; i < symbols; ++i) powers[i] = exponential(scores[i] - most);
-    for (size_t i = 0; i < symbols; ++i) sum += powers[i];
-    const float rest = static_cast<float>(std::log(sum));
-    for (size_t i = 0; i < symbols; ++i) log_probs[i] = scores[i] - most - rest;
 }

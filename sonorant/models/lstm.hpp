@@ -1,0 +1,181 @@
+// The recurrence of an LSTM layer with peepholes, forward and backward. Part of kernels.cpp; `lstm.py` has the formulae.
+#pragma once
+
+// Call `work` with the first and the last row, and one more, of each thread's share of `rows`.
+template <typename Work>
+void share_rows(size_t rows, size_t threads, const Work& work) {
+    constexpr size_t LEAST = 8;  // rows: as many as a tile of products has
+    const size_t each = std::max(LEAST, (rows + threads - 1) / std::max<size_t>(threads, 1));
+    std::vector<std::thread> others;
+    for (size_t first = each; first < rows; first += each)
+        others.emplace_back(std::cref(work), first, std::min(first + each, rows));
+    work(0, std::min(each, rows));
+    for (std::thread& other : others) other.join();
+}
+
+struct Peepholes {
+    const float *input, *forget, *output;
+
+    Peepholes(const Floats<2>& of, size_t cells) : input(of.data()), forget(input + cells), output(forget + cells) {}
+};
+
+// One row's step: sums, of the gates i, g, f and o before their nonlinearities, become gates, cell and output.
+FASTEST void advance_cells(const float* __restrict sums, size_t cells, Peepholes peepholes, const float* __restrict before,
+                        float* __restrict gates, float* __restrict cell, float* __restrict output) {
+    for (size_t i = 0; i < cells; ++i) {
+        const float in = sigmoid(sums[i] + peepholes.input[i] * before[i]);
+        const float candidate = hyperbolic_tangent(sums[cells + i]);
+        const float forget = sigmoid(sums[2 * cells + i] + peepholes.forget[i] * before[i]);
+        const float now = forget * before[i] + in * candidate;
+        const float out = sigmoid(sums[3 * cells + i] + peepholes.output[i] * now);
+        gates[i] = in;
+        gates[cells + i] = candidate;
+        gates[2 * cells + i] = forget;
+        gates[3 * cells + i] = out;
+        cell[i] = now;
+        output[i] = out * hyperbolic_tangent(now);
+    }
+}
+
+// Its gradients. d_hidden: what the step after hands back to its output; d_cell: to its cell state, then to the one before.
+FASTEST void return_cells(const float* __restrict gates, size_t cells, Peepholes peepholes, const float* __restrict cell,
+                       const float* __restrict before, const float* __restrict d_output,
+                       const float* __restrict d_hidden, float* __restrict d_cell, float* __restrict d_gates) {
+    for (size_t i = 0; i < cells; ++i) {
+        const float in = gates[i], candidate = gates[cells + i], forget = gates[2 * cells + i], out = gates[3 * cells + i];
+        const float bent = hyperbolic_tangent(cell[i]), d = d_output[i] + d_hidden[i];
+        const float d_out = d * bent * out * (1 - out);
+        const float d_now = d_cell[i] + d * out * (1 - bent * bent) + d_out * peepholes.output[i];
+        const float d_in = d_now * candidate * in * (1 - in), d_forget = d_now * before[i] * forget * (1 - forget);
+        d_gates[i] = d_in;
+        d_gates[cells + i] = d_now * in * (1 - candidate * candidate);
+        d_gates[2 * cells + i] = d_forget;
+        d_gates[3 * cells + i] = d_out;
+        d_cell[i] = d_now * forget + d_in * peepholes.input[i] + d_forget * peepholes.forget[i];
+    }
+}
+
+struct Sizes {
+    size_t steps, rows, cells;
+
+    template <typename Array>
+    void expect_sequence(const Array& of, size_t columns, const char* what) const {
+        expect(of.shape(0) == steps && of.shape(1) == rows && of.shape(2) == columns, what);
+    }
+
+    template <typename Array>
+    void expect_state(const Array& of, const char* what) const {
+        expect(of.shape(0) == rows && of.shape(1) == cells, what);
+    }
+
+    void expect_weights(const Floats<2>& recurrent, const Floats<2>& peepholes) const {
+        expect(recurrent.shape(1) == 4 * cells, "recurrent: expected [cells, 4 cells]");
+        expect(peepholes.shape(0) == 3 && peepholes.shape(1) == cells, "peepholes: expected [3, cells]");
+    }
+};
+
+struct ForwardPass {
+    Sizes sizes;
+    Packed recurrent;
+    Peepholes peepholes;
+    const float *products, *cell, *hidden;
+    float *gates, *cells, *outputs;
+
+    void operator()(size_t first, size_t last) const {
+        const size_t size = sizes.cells, width = recurrent.width();
+        std::vector<float> sums((last - first) * width);
+        const float *before = cell, *heard = hidden;
+        for (size_t step = 0; step < sizes.steps; ++step) {
+            const size_t at = step * sizes.rows;
+            for (size_t row = first; row < last; ++row)
+                std::copy_n(products + (at + row) * 4 * size, 4 * size, sums.data() + (row - first) * width);
+            add_products(heard + first * size, size, last - first, recurrent.lanes.data(), size, recurrent.panels,
+                         sums.data(), width);
+            for (size_t row = first; row < last; ++row)
+                advance_cells(sums.data() + (row - first) * width, size, peepholes, before + row * size,
+                              gates + (at + row) * 4 * size, cells + (at + row) * size, outputs + (at + row) * size);
+            before = cells + at * size;
+            heard = outputs + at * size;
+        }
+    }
+};
+
+struct BackwardPass {
+    Sizes sizes;
+    Packed recurrent;  // transposed
+    Peepholes peepholes;
+    const float *d_outputs, *d_last_cell, *gates, *cells, *cell;
+    float *d_gates, *d_cell, *d_hidden;
+
+    void operator()(size_t first, size_t last) const {
+        const size_t size = sizes.cells, width = recurrent.width();
+        std::vector<float> handed((last - first) * width);  // back to the outputs of the step before
+        std::copy_n(d_last_cell + first * size, (last - first) * size, d_cell + first * size);
+        for (size_t step = sizes.steps; step-- > 0;) {
+            const size_t at = step * sizes.rows;
+            const float* before = step ? cells + (at - sizes.rows) * size : cell;
+            for (size_t row = first; row < last; ++row)
+                return_cells(gates + (at + row) * 4 * size, size, peepholes, cells + (at + row) * size,
+                             before + row * size, d_outputs + (at + row) * size, handed.data() + (row - first) * width,
+                             d_cell + row * size, d_gates + (at + row) * 4 * size);
+            std::fill(handed.begin(), handed.end(), 0.0f);
+            add_products(d_gates + (at + first) * 4 * size, 4 * size, last - first, recurrent.lanes.data(), 4 * size,
+                         recurrent.panels, handed.data(), width);
+        }
+        for (size_t row = first; row < last; ++row)
+            std::copy_n(handed.data() + (row - first) * width, size, d_hidden + row * size);
+    }
+};
+
+void lstm_forward(Floats<3> products, Floats<2> recurrent, Floats<2> peepholes, Floats<2> cell, Floats<2> hidden,
+                  size_t threads, Sums<3> gates, Sums<3> cells, Sums<3> outputs) {
+    const Sizes sizes{products.shape(0), products.shape(1), recurrent.shape(0)};
+    const size_t size = sizes.cells;
+    sizes.expect_weights(recurrent, peepholes);
+    sizes.expect_sequence(products, 4 * size, "products: expected [T, B, 4 cells]");
+    sizes.expect_sequence(gates, 4 * size, "gates: expected [T, B, 4 cells]");
+    sizes.expect_sequence(cells, size, "cells: expected [T, B, cells]");
+    sizes.expect_sequence(outputs, size, "outputs: expected [T, B, cells]");
+    sizes.expect_state(cell, "cell: expected [B, cells]");
+    sizes.expect_state(hidden, "hidden: expected [B, cells]");
+    const nb::gil_scoped_release released;
+    const ForwardPass pass{sizes,
+                           Packed(recurrent.data(), size, 4 * size),
+                           Peepholes(peepholes, size),
+                           products.data(),
+                           cell.data(),
+                           hidden.data(),
+                           gates.data(),
+                           cells.data(),
+                           outputs.data()};
+    share_rows(sizes.rows, threads, pass);
+}
+
+void lstm_backward(Floats<3> d_outputs, Floats<2> d_last_cell, Floats<3> gates, Floats<3> cells, Floats<2> cell,
+                   Floats<2> recurrent, Floats<2> peepholes, size_t threads, Sums<3> d_gates, Sums<2> d_cell,
+                   Sums<2> d_hidden) {
+    const Sizes sizes{gates.shape(0), gates.shape(1), recurrent.shape(0)};
+    const size_t size = sizes.cells;
+    sizes.expect_weights(recurrent, peepholes);
+    sizes.expect_sequence(d_outputs, size, "d_outputs: expected [T, B, cells]");
+    sizes.expect_sequence(gates, 4 * size, "gates: expected [T, B, 4 cells]");
+    sizes.expect_sequence(cells, size, "cells: expected [T, B, cells]");
+    sizes.expect_sequence(d_gates, 4 * size, "d_gates: expected [T, B, 4 cells]");
+    sizes.expect_state(d_last_cell, "d_last_cell: expected [B, cells]");
+    sizes.expect_state(cell, "cell: expected [B, cells]");
+    sizes.expect_state(d_cell, "d_cell: expected [B, cells]");
+    sizes.expect_state(d_hidden, "d_hidden: expected [B, cells]");
+    const nb::gil_scoped_release released;
+    const BackwardPass pass{sizes,
+                            Packed(recurrent.data(), 4 * size, size, 1, 4 * size),
+                            Peepholes(peepholes, size),
+                            d_outputs.data(),
+                            d_last_cell.data(),
+                            gates.data(),
+                            cells.data(),
+                            cell.data(),
+                            d_gates.data(),
+                            d_cell.data(),
+                            d_hidden.data()};
+    share_rows(sizes.rows, threads, pass);
+}
