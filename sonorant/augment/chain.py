@@ -4,7 +4,7 @@ import numpy as np
 
 from sonorant.augment.featurizer import featurizer_stage
 from sonorant.augment.resources import StageResources
-from sonorant.augment.stage import Stage, StageContext
+from sonorant.augment.stage import Stage, StageContext, StageSection
 from sonorant.augment.table import STAGES
 from sonorant.delivery.example import Example
 from sonorant.errors import BadRecipe, RejectedExample
@@ -56,8 +56,7 @@ def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
         return featurizer_stage(recipe.features, recipe.corpus.sample_rate_hz)
     for section in recipe.stages:
         if section.stage == name:
-            context = StageContext(resources, recipe.corpus.sample_rate_hz, recipe.features.stack)
-            return STAGES[name].build(section, context)
+            return _from_epoch(section, StageContext(resources, recipe.corpus.sample_rate_hz, recipe.features.stack))
     raise BadRecipe(f"stage {name!r}: recipe {recipe.name!r} has {list(stage_names(recipe))}; add it below 'stages:'")
 
 
@@ -77,6 +76,20 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
             bad = int(array.size - np.isfinite(array).sum())
             raise RejectedExample(f"{name} left {bad} of {array.size} values of the {content} not finite")
     return result
+
+
+def _from_epoch(section: StageSection, context: StageContext) -> Stage:
+    """Return the stage of a section, which before its first epoch has the probability 0."""
+    build = STAGES[section.stage].build
+    stage = build(section, context)
+    if section.from_epoch == 0:
+        return stage
+    before = build(section.model_copy(update={"probability": 0.0}), context)
+
+    def of_epoch(example: Example, rng: np.random.Generator) -> Example:
+        return (before if example.lineage.epoch < section.from_epoch else stage)(example, rng)
+
+    return of_epoch
 
 
 def _behind_link(stage: Stage, payload: PayloadRecipe) -> Stage:

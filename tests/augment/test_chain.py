@@ -66,6 +66,23 @@ def test_no_waveform_stage_leaves_full_scale(stage):
         assert np.abs(changed.waveform).max() <= 1
 
 
+@pytest.mark.parametrize(
+    "stage",
+    [{"stage": "gain", "probability": 0.9}, ROOM | {"microphones": 2, "probability": 0.9}, {"stage": "vtlp"}],
+    ids=lambda stage: stage["stage"],
+)
+def test_a_stage_changes_nothing_before_its_first_epoch_and_from_then_on_what_it_always_would(stage):
+    always, never, late = (recipe(stage | given) for given in ({}, {"probability": 0.0}, {"from_epoch": 2}))
+    found = []
+    for one in (always, never, late):
+        built = build_stage(stage["stage"], one, NOTHING)
+        examples = [EXAMPLE._replace(lineage=Lineage(epoch, 0, 0)) for epoch in range(4)]
+        found.append([apply_stage(stage["stage"], built, example, 5).waveform for example in examples])
+    for one, other in zip(found[2], [*found[1][:2], *found[0][2:]], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert any(not np.array_equal(one, other) for one, other in zip(found[0], found[1], strict=True))
+
+
 def test_a_chain_in_one_process_gives_the_bits_of_stages_whose_links_round():
     rounding = recipe().model_copy(update={"pipeline": PipelineRecipe(payload={"waveform": "int16"})})
     together = EXAMPLE
