@@ -177,6 +177,12 @@ class TestSetRecipe(Section):
         description="Gain in decibels, after the room, or less, up to full scale: -20 makes a set of soft voices.",
     )
 
+    @model_validator(mode="after")
+    def _without_epochs(self) -> Self:
+        if self.room and (epoch := self.room.from_epoch):
+            raise ValueError(f"set {self.name}: room.from_epoch={epoch}: a test set has no epochs; omit it")
+        return self
+
 
 class EvaluationRecipe(Section):
     """What the finished model is measured on."""
