@@ -56,7 +56,8 @@ def build_stage(name: str, recipe: Recipe, resources: StageResources) -> Stage:
         return featurizer_stage(recipe.features, recipe.corpus.sample_rate_hz)
     for section in recipe.stages:
         if section.stage == name:
-            return _from_epoch(section, StageContext(resources, recipe.corpus.sample_rate_hz, recipe.features.stack))
+            context = StageContext(resources, recipe.corpus.sample_rate_hz, recipe.features.stack)
+            return _after_clean_epochs(section, context, recipe.training.clean_epochs)
     raise BadRecipe(f"stage {name!r}: recipe {recipe.name!r} has {list(stage_names(recipe))}; add it below 'stages:'")
 
 
@@ -78,16 +79,16 @@ def apply_stage(name: str, stage: Stage, example: Example, seed: int) -> Example
     return result
 
 
-def _from_epoch(section: StageSection, context: StageContext) -> Stage:
-    """Return the stage of a section, which before its first epoch has the probability 0."""
+def _after_clean_epochs(section: StageSection, context: StageContext, clean_epochs: int) -> Stage:
+    """Return the stage of a section, whose probability is 0 in the first epochs."""
     build = STAGES[section.stage].build
     stage = build(section, context)
-    if section.from_epoch == 0:
+    if clean_epochs == 0:
         return stage
-    before = build(section.model_copy(update={"probability": 0.0}), context)
+    clean = build(section.model_copy(update={"probability": 0.0}), context)
 
     def of_epoch(example: Example, rng: np.random.Generator) -> Example:
-        return (before if example.lineage.epoch < section.from_epoch else stage)(example, rng)
+        return (clean if example.lineage.epoch < clean_epochs else stage)(example, rng)
 
     return of_epoch
 

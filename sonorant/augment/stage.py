@@ -33,9 +33,6 @@ class StageSection(Section):
 
     stage: str = Field(description="Name of the stage.")
     probability: Fraction = Field(1.0, description="Share of the utterances that the stage changes.")
-    from_epoch: int = Field(
-        0, ge=0, description="Epoch, from 0, before which it changes none: a model learns what is said first."
-    )
 
     def check(self, earlier: "Sequence[StageSection]", frame_bins: int) -> None:
         """Raise ValueError if the stage cannot work behind `earlier` ones, or on frames of `frame_bins` values."""

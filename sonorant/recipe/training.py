@@ -133,6 +133,12 @@ class TrainingRecipe(Section):
     mwer_base_weight: float = Field(
         0.01, ge=0, description="Weight of the loss without mwer_hypotheses, beside the expected word errors."
     )
+    clean_epochs: int = Field(
+        0,
+        ge=0,
+        description="Epochs at first in which stages change nothing, so that the model learns what is said before it "
+        "hears it in all guises.",
+    )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two evaluations on dev.")
     patience: int = Field(
         5, ge=1, description="Evaluations on dev without a lower WER or perplexity that end training."
@@ -176,12 +182,6 @@ class TestSetRecipe(Section):
         le=30,
         description="Gain in decibels, after the room, or less, up to full scale: -20 makes a set of soft voices.",
     )
-
-    @model_validator(mode="after")
-    def _without_epochs(self) -> Self:
-        if self.room and (epoch := self.room.from_epoch):
-            raise ValueError(f"set {self.name}: room.from_epoch={epoch}: a test set has no epochs; omit it")
-        return self
 
 
 class EvaluationRecipe(Section):

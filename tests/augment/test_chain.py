@@ -71,8 +71,9 @@ def test_no_waveform_stage_leaves_full_scale(stage):
     [{"stage": "gain", "probability": 0.9}, ROOM | {"microphones": 2, "probability": 0.9}, {"stage": "vtlp"}],
     ids=lambda stage: stage["stage"],
 )
-def test_a_stage_changes_nothing_before_its_first_epoch_and_from_then_on_what_it_always_would(stage):
-    always, never, late = (recipe(stage | given) for given in ({}, {"probability": 0.0}, {"from_epoch": 2}))
+def test_a_stage_changes_nothing_in_clean_epochs_and_then_what_it_always_would(stage):
+    always, never, late = recipe(stage), recipe(stage | {"probability": 0.0}), recipe(stage)
+    late = late.model_copy(update={"training": late.training.model_copy(update={"clean_epochs": 2})})
     found = []
     for one in (always, never, late):
         built = build_stage(stage["stage"], one, NOTHING)

@@ -119,10 +119,6 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "for microphones 0.8 m apart",
         ),
         (
-            HEAD + "evaluation:\n  sets:\n  - {name: far, split: test, room: {stage: room, from_epoch: 5}}\n",
-            "r.yaml:8: evaluation.sets[0]: set far: room.from_epoch=5: a test set has no epochs; omit it",
-        ),
-        (
             HEAD + "stages:\n- stage: room\n  height_m: {low: 0.6, high: 3}\n",
             "r.yaml:7: stages[0].room: the smallest room side, 0.6 m, leaves no space between walls 0.3 m away; take a "
             "larger room or a shorter wall_distance_m",
