@@ -1,5 +1,5 @@
-// Loops compiled for AVX2 and FMA and for any x86-64, between which the loader picks; elsewhere (arm64) once. PORTABLE
-// leaves out the former: the tests build a MODULE of that.
+// Loops compiled for AVX2 and FMA, some for AVX-512 too, and for any x86-64, between which the loader picks; elsewhere
+// (arm64) once. PORTABLE has what is for any: the tests build a MODULE of that.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PORTABLE)

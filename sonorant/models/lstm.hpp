@@ -1,7 +1,7 @@
 // The recurrence of an LSTM layer with peepholes, forward and backward. Part of kernels.cpp; `lstm.py` has the formulae.
 #pragma once
 
-// Call `work` with the first and the last row, and one more, of each thread's share of `rows`.
+// Call `work` with the first row of each thread's share of `rows`, and the one behind its last.
 template <typename Work>
 void share_rows(size_t rows, size_t threads, const Work& work) {
     constexpr size_t LEAST = 8;  // rows: as many as a tile of products has
@@ -55,6 +55,7 @@ FASTEST void return_cells(const float* __restrict gates, size_t cells, Peepholes
     }
 }
 
+// Of a layer's arrays.
 struct Sizes {
     size_t steps, rows, cells;
 
