@@ -7,8 +7,13 @@ void share_rows(size_t rows, size_t threads, const Work& work) {
     constexpr size_t LEAST = 8;  // rows: as many as a tile of products has
     const size_t each = std::max(LEAST, (rows + threads - 1) / std::max<size_t>(threads, 1));
     std::vector<std::thread> others;
-    for (size_t first = each; first < rows; first += each)
-        others.emplace_back(std::cref(work), first, std::min(first + each, rows));
+    size_t first = each;
+    try {
+        for (; first < rows; first += each)
+            others.emplace_back(std::cref(work), first, std::min(first + each, rows));
+    } catch (const std::system_error&) {  // the machine has no more threads
+        work(first, rows);
+    }
     work(0, std::min(each, rows));
     for (std::thread& other : others) other.join();
 }
