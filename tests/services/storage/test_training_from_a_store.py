@@ -80,16 +80,19 @@ def test_a_training_whose_pods_share_a_store_survives_the_loss_of_its_trainer(pr
     assert made.wait(PATIENCE_S) == 0, processes.log("prepare")
     eventually(port_files["coordinator"].exists)
     address = ("--coordinator", port_files["coordinator"].read_text().strip())
-    processes.start_in_run("example_server", "services.example_server", *address)
+    server = processes.start_in_run("example_server", "services.example_server", *address)
 
     trainer = (*address, "--redis", redis_url, "--export")
     lost = processes.start_in_run("lost", "services.trainer", *trainer)
+    eventually((tmp_path / "lost" / "checkpoints" / "latest").exists, process=lost)
+    end(server)  # no training ends without it, however long a checkpoint takes to the store
     eventually(lambda: store.read("checkpoints/latest"), process=lost)
     lost.kill()
     lost.wait()
     assert store.read("finished.json") is None, "training was over too early: nothing is proved"
     saved = int(store.read("checkpoints/latest").decode().removeprefix("step-"))
 
+    processes.start_in_run("example_server", "services.example_server", *address)
     goes_on = processes.start_in_run("goes_on", "services.trainer", *trainer)
     assert goes_on.wait(PATIENCE_S) == 0, processes.log("goes_on")
     (begun,) = (e for e in map(json.loads, processes.log("goes_on").splitlines()) if e["event"] == "generation_started")
