@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from sonorant.models.lstm import Lstm
+from sonorant.models.reversal import reversed_utterances
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["BidirectionalEncoder", "max_pool"]
@@ -42,7 +43,8 @@ class BidirectionalEncoder(keras.layers.Layer):
         """
         hidden = tf.transpose(features, (1, 0, 2))
         for i, pool in zip(self._active, self._pooling, strict=False):
-            back = _reversed(_run(self.backward[i], _reversed(hidden, lengths)), lengths)
+            back = _run(self.backward[i], reversed_utterances(hidden, lengths))
+            back = reversed_utterances(back, lengths)
             hidden, lengths = max_pool(tf.concat([_run(self.forward[i], hidden), back], 2), lengths, pool)
             hidden = drop(hidden, i)
         return tf.transpose(hidden, (1, 0, 2)), lengths
@@ -74,8 +76,3 @@ def _run(layer: Lstm, inputs: tf.Tensor) -> tf.Tensor:
     start = tf.zeros((tf.shape(inputs)[1], layer.cells))
     outputs, *_ = layer(inputs, start, start)
     return outputs
-
-
-def _reversed(hidden: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Return each utterance [T, B, n] backwards, its padding left where it is."""
-    return tf.reverse_sequence(hidden, lengths, seq_axis=0, batch_axis=1)

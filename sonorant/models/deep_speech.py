@@ -16,6 +16,7 @@ from sonorant.models.family import Inputs, Model, Outputs, Symbols
 from sonorant.models.half_precision import Conv1D, Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
+from sonorant.models.reversal import reversed_utterances
 from sonorant.models.section import DeepSpeechRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -86,10 +87,10 @@ class DeepSpeech(Model):
     def _both_ways(self, inputs: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
         """Return f + b [B, T', cells]; b begins at each utterance's own last frame."""
         forward = tf.transpose(inputs, (1, 0, 2))
-        backward = tf.reverse_sequence(forward, lengths, seq_axis=0, batch_axis=1)
+        backward = reversed_utterances(forward, lengths)
         hidden = self.recurrence(tf.stack([forward, backward], 1))  # [T', 2, B, cells]
         forward, backward = tf.unstack(hidden, axis=1)  # whose gradient is a stack; that of a slice is padded
-        both = forward + tf.reverse_sequence(backward, lengths, seq_axis=0, batch_axis=1)
+        both = forward + reversed_utterances(backward, lengths)
         return tf.transpose(both, (1, 0, 2))
 
     @staticmethod
