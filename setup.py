@@ -1,4 +1,4 @@
-"""Build hook: compiles the protos before the package is collected, and the kernels of signals, searches and models.
+"""Build hook: compiles the protos before the package is collected, and the kernels of signals, models and searches.
 
 Everything else stands in pyproject.toml.
 """
@@ -36,7 +36,7 @@ class _BuildBothVariants(build_ext):
     def finalize_options(self) -> None:
         if self.inplace or self.editable_mode:
             macros = {"PORTABLE": None, "NB_DOMAIN": "portable"}  # whose types are its own
-            portable = [of("kernels_portable", **macros) for of in (_kernels, _layers, _exported_layers)]
+            portable = [of("kernels_portable", **macros) for of in _WITH_VARIANTS]
             self.distribution.ext_modules = [*_EXTENSIONS, *portable]
         super().finalize_options()
 
@@ -87,6 +87,13 @@ def _layers(name: str, **macros: str | None) -> Extension:
     return _extension(f"sonorant.models.{name}", "sonorant/models/kernels.cpp", *flags, headers=headers, macros=macros)
 
 
+def _objectives(name: str, **macros: str | None) -> Extension:
+    headers = _headers("sonorant/objectives") + _headers("sonorant/models") + _headers("sonorant/audio")
+    source = "sonorant/objectives/kernels.cpp"
+    flags = (*_VECTORISED, *_WIDE)
+    return _extension(f"sonorant.objectives.{name}", source, *flags, headers=headers, macros=macros)
+
+
 def _exported_layers(name: str, **macros: str | None) -> Extension:
     headers = _headers("sonorant/export") + _headers("sonorant/models") + _headers("sonorant/audio")
     source = "sonorant/export/kernels.cpp"
@@ -97,6 +104,7 @@ def _headers(folder: str) -> list[str]:
     return sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / folder).glob("*.hpp"))
 
 
-_EXTENSIONS = [_kernels("kernels"), _ngrams(), _searches(), _layers("kernels"), _exported_layers("kernels")]
+_WITH_VARIANTS = (_kernels, _layers, _objectives, _exported_layers)
+_EXTENSIONS = [*(of("kernels") for of in _WITH_VARIANTS), _ngrams(), _searches()]
 
 setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)

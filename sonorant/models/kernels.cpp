@@ -33,6 +33,7 @@ void expect(bool holds, const char* what) {
 
 #include "activations.hpp"
 #include "products.hpp"
+#include "sharing.hpp"
 
 #include "lstm.hpp"
 

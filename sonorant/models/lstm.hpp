@@ -1,22 +1,7 @@
 // The recurrence of an LSTM layer with peepholes, forward and backward. Part of kernels.cpp; `lstm.py` has the formulae.
 #pragma once
 
-// Call `work` with the first row of each thread's share of `rows`, and the one behind its last.
-template <typename Work>
-void share_rows(size_t rows, size_t threads, const Work& work) {
-    constexpr size_t LEAST = 8;  // rows: as many as a tile of products has
-    const size_t each = std::max(LEAST, (rows + threads - 1) / std::max<size_t>(threads, 1));
-    std::vector<std::thread> others;
-    size_t first = each;
-    try {
-        for (; first < rows; first += each)
-            others.emplace_back(std::cref(work), first, std::min(first + each, rows));
-    } catch (const std::system_error&) {  // the machine has no more threads
-        work(first, rows);
-    }
-    work(0, std::min(each, rows));
-    for (std::thread& other : others) other.join();
-}
+constexpr size_t LEAST_ROWS = 8;  // of a thread: as many as a tile of products has
 
 struct Peepholes {
     const float *input, *forget, *output;
@@ -154,7 +139,7 @@ void lstm_forward(Floats<3> products, Floats<2> recurrent, Floats<2> peepholes, 
                            gates.data(),
                            cells.data(),
                            outputs.data()};
-    share_rows(sizes.rows, threads, pass);
+    share(sizes.rows, threads, LEAST_ROWS, pass);
 }
 
 void lstm_backward(Floats<3> d_outputs, Floats<2> d_last_cell, Floats<3> gates, Floats<3> cells, Floats<2> cell,
@@ -183,5 +168,5 @@ void lstm_backward(Floats<3> d_outputs, Floats<2> d_last_cell, Floats<3> gates, 
                             d_gates.data(),
                             d_cell.data(),
                             d_hidden.data()};
-    share_rows(sizes.rows, threads, pass);
+    share(sizes.rows, threads, LEAST_ROWS, pass);
 }

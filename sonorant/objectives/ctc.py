@@ -1,28 +1,29 @@
 """Connectionist temporal classification (Graves 2006)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
+from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_threads
+from sonorant.objectives import kernels
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Padded, SoftAlignment, Targets
 from sonorant.recipe.training import TrainingRecipe
-from sonorant.tensorflow import tf
+from sonorant.tensorflow import custom_gradient, tf
 from sonorant.text.units import Units
 
 __all__ = ["CtcObjective", "check_labels", "ctc_loss", "ctc_posteriors", "frames_needed"]
 
-
-_MANY = 512  # units; with a thousand, the loss of an utterance's own takes two thirds of the time
-_NEVER = -1e9  # logarithm of probability 0
-_LEAST = 1e-30  # where rounding leaves others nothing
+_Floats = NDArray[np.float32]
+_Integers = NDArray[np.int32]
 
 
 class CtcObjective:
@@ -82,20 +83,31 @@ def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_
     label_lengths: Int32[B]. More labels than frames have loss 0; without blanks between equal ones, infinity; neither
     has a gradient.
 
-    The kernel is TensorFlow's sparse one, of CPUs, wherever the model is: of an LSTM-CTC's step on an H100 it made 8.7
-    times as many a second as `tf.nn.ctc_loss` of dense labels, which a GPU has. It applies a softmax of its own, which
-    leaves log-probabilities as they are. Of many units it is given those that an utterance has.
+    The kernel is ours (`ctc.hpp`), of CPUs, wherever the model is. It takes a tenth of the CPU time of TensorFlow's
+    sparse one, by which a step of an LSTM-CTC on an H100 made 8.7 times as many a second as by `tf.nn.ctc_loss` of
+    dense labels, which a GPU has.
     """
-    present = tf.sequence_mask(label_lengths, tf.shape(labels)[1])
-    if log_probs.shape[2] > _MANY:
-        log_probs, labels = _of_own_units(log_probs, labels, present)
-    loss, _ = _sparse_ctc(
-        tf.transpose(log_probs, (1, 0, 2)),
-        tf.where(present),
-        tf.boolean_mask(labels, present),
-        lengths,
-    )
-    return loss
+    numbers = (tf.cast(one, tf.int32) for one in (lengths, labels, label_lengths))
+    return _compiled_loss(tf.convert_to_tensor(log_probs), *numbers)
+
+
+@custom_gradient
+def _compiled_loss(
+    log_probs: tf.Tensor, *numbers: tf.Tensor
+) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor | None, ...]]]:
+    """Return `ctc_loss`; its gradient by a log-probability is minus the posterior of the symbol at the frame."""
+    losses, by_log_probs = call_kernel(_losses, [log_probs, *numbers], 2)
+    losses.set_shape(log_probs.shape[:1])
+    by_log_probs.set_shape(log_probs.shape)
+    return losses, lambda d_losses: (d_losses[:, tf.newaxis, tf.newaxis] * by_log_probs, None, None, None)
+
+
+def _losses(
+    log_probs: _Floats, lengths: _Integers, labels: _Integers, label_lengths: _Integers
+) -> tuple[_Floats, _Floats]:
+    losses, by_log_probs = aligned_array(len(log_probs)), aligned_array(*log_probs.shape)
+    kernels.ctc_loss(log_probs, lengths, labels, label_lengths, kernel_threads(), losses, by_log_probs)
+    return losses, by_log_probs
 
 
 def ctc_posteriors(
@@ -110,39 +122,6 @@ def ctc_posteriors(
         tape.watch(log_probs)
         loss = ctc_loss(tf.nn.log_softmax(log_probs), lengths, labels, label_lengths)
     return loss, tf.exp(log_probs) - tape.gradient(loss, log_probs)
-
-
-def _of_own_units(log_probs: tf.Tensor, labels: tf.Tensor, present: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return log-probabilities [B, T, L + 2] of an utterance's units, of all others together, and of the blank.
-
-    And the labels in that numbering: of equal ones the place of the first, the other places having probability 0.
-    The gradient by the log-probabilities is minus the posterior; by logits it is what it is of all units.
-    """
-    labels, count = tf.convert_to_tensor(labels), tf.shape(labels)[1]
-    same = (labels[:, :, tf.newaxis] == labels[:, tf.newaxis, :]) & present[:, tf.newaxis, :]
-    first = tf.argmax(same, 2, output_type=tf.int32)
-    is_first = (first == tf.range(count)) & present
-    units = tf.gather(log_probs, tf.where(present, labels, 0), axis=2, batch_dims=1)
-    units = tf.where(is_first[:, tf.newaxis], units, _NEVER)
-    blank = log_probs[:, :, -1:]
-    others = 1 - tf.reduce_sum(tf.exp(units), 2, keepdims=True) - tf.exp(blank)
-    return tf.concat([units, tf.math.log(tf.maximum(others, _LEAST)), blank], 2), first
-
-
-def _sparse_ctc(
-    logits: tf.Tensor, label_indices: tf.Tensor, label_values: tf.Tensor, lengths: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    return tuple(  # (loss [B], gradient [T, B, units + 1]); the op's registered gradient uses the second
-        tf.raw_ops.CTCLoss(
-            inputs=logits,
-            labels_indices=label_indices,
-            labels_values=label_values,
-            sequence_length=lengths,
-            preprocess_collapse_repeated=False,
-            ctc_merge_repeated=True,
-            ignore_longer_outputs_than_inputs=True,
-        )
-    )
 
 
 def check_labels(labels: Sequence[int], vectors: int, frames: int) -> None:

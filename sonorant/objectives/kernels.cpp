@@ -1,0 +1,56 @@
+// Objectives' kernels for training on a CPU; `kernels.pyi` documents them. An utterance's bits are the same in any batch,
+// and with any number of threads.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <nb_combined.cpp>  // nanobind itself
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "../audio/variants.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <size_t RANK>
+using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
+using Integers = nb::ndarray<const int32_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
+using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+
+void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+void expect_within(int64_t value, int64_t least, int64_t greatest, const std::string& what) {
+    if (value < least || value > greatest)
+        throw nb::value_error((what + ": expected " + std::to_string(least) + " to " + std::to_string(greatest) +
+                               ", got " + std::to_string(value))
+                                  .c_str());
+}
+
+#include "../models/activations.hpp"
+#include "../models/sharing.hpp"
+
+#include "ctc.hpp"
+
+}  // namespace
+
+NB_MODULE(MODULE, m) {
+    m.attr("VARIANT") = variant();
+    m.def("ctc_loss", ctc_loss, "log_probs"_a, "lengths"_a, "labels"_a, "label_lengths"_a, "threads"_a,
+          "losses"_a.noconvert(), "gradient"_a.noconvert());
+}
