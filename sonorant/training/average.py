@@ -53,6 +53,9 @@ class WeightAverage(tf.Module):
         return {str(i): v.numpy() for i, v in enumerate(self.averages)}
 
     def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` returned; if it was empty, begin at the variables' present values."""
+        if not state:
+            self.restart()
+            return
         for i, average in enumerate(self.averages):
             average.assign(state[str(i)])

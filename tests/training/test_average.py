@@ -27,6 +27,15 @@ def test_without_decay_the_weights_stay_as_they_are():
         np.testing.assert_array_equal(variable, [4.0])
 
 
+def test_a_state_without_averages_begins_at_the_weights():
+    variable = tf.Variable([1.0])
+    average = WeightAverage([variable], decay=0.9)
+    variable.assign([4.0])
+    average.restore(WeightAverage([variable], decay=0.0).state())
+    with average.applied():
+        np.testing.assert_array_equal(variable, [4.0])
+
+
 def test_adam_equals_kingma_s_algorithm_1():
     variable, theta = tf.Variable([1.0, -2.0]), np.array([1.0, -2.0])
     adam, m, v = Adam([variable]), 0.0, 0.0
