@@ -210,6 +210,8 @@ class Trainer:
     def _grow(self) -> None:
         """Have the encoder's layers of the epoch; those with fewer are no measure of the best on dev."""
         layers = encoder_layers(self.parts.recipe, self.progress.epoch)
+        if layers is None and self.progress.layers is not None:  # stages of before a resumption, which are left out now
+            layers = self.parts.recipe.model.encoder_layers
         if layers in (None, self._layers) or self.progress.epoch >= self._recipe.epochs:
             return
         assert layers is not None

@@ -93,6 +93,16 @@ def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
     assert trainer.progress.best_dev == 0.6
 
 
+def test_a_resumption_without_stages_trains_all_layers_and_says_so(tmp_path):
+    run(tiny_trainer(growing(LSTM, epochs=1), tmp_path, MemoryLedger(22), total=22))
+    assert load_checkpoint(tmp_path / "checkpoints", "latest").progress.layers == 2
+    trainer = tiny_trainer(growing(LSTM, epochs=2, pretrain_layers=[]), tmp_path, MemoryLedger(22), total=22)
+    trainer.parts.evaluator.measure = lambda recognised: 9.0  # no better, but of another model
+    run(trainer)
+    best = load_checkpoint(tmp_path / "checkpoints", "best").progress
+    assert (best.layers, best.dev) == (4, 9.0)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run that nobody stopped, and its folder."""
