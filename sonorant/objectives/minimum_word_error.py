@@ -15,6 +15,7 @@ from sonorant.text.units import Units
 __all__ = ["MinimumWordError", "expected_errors"]
 
 _IMPOSSIBLE = -1e30  # a log-probability whose exponential is 0, and whose gradient is a number
+_WITHOUT_PATH = -1e20  # the same of a hypothesis, which is not as impossible as one that is missing from a list
 
 
 class MinimumWordError:
@@ -90,7 +91,11 @@ def _log_probs(
 
 
 def _ctc_log_probs(frames: tf.Tensor, counts: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Return log P(y | x) of label sequences; that of an empty one, which the kernel refuses, has blanks only."""
+    """Return log P(y | x) of label sequences; that of an empty one, which the kernel refuses, has blanks only.
+
+    One that no path spells has probability 0: a text's labels may be more than those by which it was found.
+    """
     spelled = -ctc_loss(frames, counts, labels, tf.maximum(1, lengths))
+    spelled = tf.where((lengths <= counts) & tf.math.is_finite(spelled), spelled, _WITHOUT_PATH)
     within = tf.sequence_mask(counts, tf.shape(frames)[1])
     return tf.where(lengths > 0, spelled, tf.reduce_sum(tf.where(within, frames[..., -1], 0.0), 1))

@@ -121,6 +121,19 @@ def test_the_list_s_mean_is_subtracted_and_missing_hypotheses_count_for_nothing(
     np.testing.assert_allclose(minimised, [0.9 - 1.0, 0.0, 0.0], atol=1e-6)
 
 
+def test_a_hypothesis_that_no_path_of_frames_spells_has_no_probability():
+    objective, model = by_frame(3, weight=0.0)
+    # Of two frames: more labels than frames; equal ones without a blank between them; and one label.
+    hypotheses = Padded(tf.constant([[0, 1, 0], [0, 0, 0], [0, 0, 0]] * 2), tf.constant([3, 2, 1] * 2))
+    errors = Padded(tf.constant([[5, 7, 1], [5, 7, 1]]), tf.constant([3, 2]))
+    targets = batch().targets | {"hypotheses": hypotheses, "errors": errors}
+    losses, found = gradients(objective, model, batch()._replace(targets=targets, lengths=tf.constant([2, 2])))
+    np.testing.assert_allclose(losses.reported["word_errors"], [1, 6])  # the second has none that can be said
+    np.testing.assert_allclose(losses.minimised, [1 - 13 / 3, 0], rtol=1e-6)
+    for gradient in found:
+        np.testing.assert_array_equal(tf.convert_to_tensor(gradient), 0.0)
+
+
 def test_the_other_objective_has_a_small_weight():
     objective, model = by_label(2)
     tensors = searched(objective, model, batch())
