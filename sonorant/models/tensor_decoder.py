@@ -58,8 +58,10 @@ class TensorDecoder:
 
     def warm(self, encoded_size: int) -> None:
         """Call each function once, because the first call is slow."""
-        one = np.zeros((1, 1), np.int32)
-        self.next(one, one, self.begin([np.zeros((1, encoded_size), np.float32)]))
+        one, encoded = np.zeros((1, 1), np.int32), [np.zeros((1, encoded_size), np.float32)]
+        self.next(one, one, self.begin(encoded))
+        if self.joint_ctc:
+            self.frame_log_probs(encoded)
 
 
 def _padded(encoded: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
