@@ -211,6 +211,11 @@ class Streaming(Model):
         return None, self.framing.tail
 
     @property
+    def latency(self) -> int:
+        """Most vectors from one to the output for it, both counted: of its block, and what the framing waits for."""
+        return self.framing.block + self.framing.tail
+
+    @property
     def padding(self) -> NDArray[np.float32]:
         """Float32[bins], the vector that follows the last one of a stream."""
         return np.zeros(self.bins, np.float32)

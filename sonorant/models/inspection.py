@@ -23,7 +23,6 @@ def inspect_model(recipe: Recipe, units: int) -> Inspection:
     begin_s, end_s = extractor.span(0)
     layers = _layers(model, round(1000 * SECONDS / vector_ms))
     past, future = model.receptive_field
-    framing = model.framing
     parameters = sum(layer.parameters for layer in layers)
     return Inspection(
         name=recipe.name,
@@ -32,14 +31,14 @@ def inspect_model(recipe: Recipe, units: int) -> Inspection:
         units=units,
         vector_ms=vector_ms,
         vector_audio_ms=1000 * (end_s - begin_s),
-        frame_ms=vector_ms * framing.block,
+        frame_ms=vector_ms * model.framing.block,
         layers=layers,
         parameters=parameters,
         trained=sum(int(np.prod(v.shape)) for v in model.trainable_variables),
         bytes=_BYTES * parameters,
         past_ms=None if past is None else past * vector_ms,
         future_ms=None if future is None else future * vector_ms,
-        latency_ms=(framing.block + framing.tail) * vector_ms if isinstance(model, Streaming) else None,
+        latency_ms=model.latency * vector_ms if isinstance(model, Streaming) else None,
         flops_per_second=sum(layer.flops_per_second for layer in layers),
         flops_per_label=sum(layer.flops_per_label for layer in layers),
     )

@@ -76,6 +76,11 @@ class Mocha(Monotonic):
         self.built = True
 
     @property
+    def latency(self) -> int:
+        """See `Streaming`: a frame is for all of its block, and the tail only fills up the last one."""
+        return self.framing.block
+
+    @property
     def padding(self) -> NDArray[np.float32]:
         """See `Streaming` and `InputNormalisation`."""
         return np.asarray(self.normalisation.padding)

@@ -96,6 +96,11 @@ def test_a_monotonic_decoder_looks_at_each_frame_once_and_reads_once_a_label():
     assert by_name["decoder_lstm"].flops_per_label == 2 * (7 + 3 + 5) * 4 * 5
 
 
+def test_a_monotonic_model_waits_for_the_block_of_a_vector_and_no_longer():
+    found = figures_of(family="mocha", layers=2, cells=3, pooling=[3, 2])
+    assert (found.frame_ms, found.future_ms, found.latency_ms) == (60, 50, 60)
+
+
 @pytest.mark.parametrize("name", ["digits", "digits-bfa", "digits-deepspeech", "digits-mocha", "digits-thesis"])
 def test_shapes_are_those_of_the_model_that_trains(name):
     recipe = load_recipe(RECIPES / f"{name}.yaml")
