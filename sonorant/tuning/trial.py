@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.corpus.workers import Workers
-from sonorant.decoding import NeuralModel, load_scorer, search_all
+from sonorant.decoding import load_scorer, search_all
 from sonorant.export.language_model import language_models_sha256
+from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport, read_manifest
+from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe import Recipe
 from sonorant.text.scoring import ErrorRate, score
 from sonorant.text.units import Units
@@ -90,7 +92,7 @@ class _Recognition:
         self._search = manifest.search
         self._frame_seconds = manifest.vector_seconds * self.recipe.model.framing.block
         self._outputs = read_outputs(subject.outputs)
-        self._scorer = load_scorer(self._units, self.recipe.decoding, self.recipe.text, Path(), _language_model)
+        self._scorer = load_scorer(self._units, self.recipe.decoding, self.recipe.text, Path(), load_language_model)
         self._decoder = _decoder(subject.export) if self.recipe.model.label_synchronous else None
 
     def rate(self, weights: Weights) -> ErrorRate:
@@ -112,15 +114,7 @@ def _errors(subject: Subject, weights: tuple[tuple[str, float], ...]) -> tuple[t
     return weights, _opened(subject).rate(dict(weights)).errors
 
 
-def _language_model(path: Path) -> NeuralModel:
-    from sonorant.export.neural_language_model import load_language_model
-
-    return load_language_model(path)
-
-
 def _decoder(export: Path) -> Any:
-    from sonorant.export.loading import load_exported
-
     model = load_exported(export)
     if "ctc_weight" in tunable(model.recipe) and not getattr(model.decoder, "joint_ctc", False):
         raise BadExport(f"{export}: of an earlier version, without log-probabilities by frame; export the run again")
