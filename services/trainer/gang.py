@@ -52,7 +52,7 @@ def join_gang(launched: bool, threads: int) -> "Collective":
     """
     if launched:
         _await_gang()
-    _limit_threads(threads or max(1, (os.cpu_count() or 1) // _first_of(_LOCAL_SIZE, 1)))
+    _limit_threads(threads or max(1, len(os.sched_getaffinity(0)) // _first_of(_LOCAL_SIZE, 1)))
     from sonorant.models.devices import take_gpu
     from sonorant.training.collective import HorovodCollective, SingleProcess
 

@@ -36,4 +36,4 @@ def aligned_array(*shape: int) -> NDArray[np.float32]:
 
 def kernel_threads() -> int:
     """Return how many threads an operation of TensorFlow has."""
-    return tf.config.threading.get_intra_op_parallelism_threads() or os.cpu_count() or 1
+    return tf.config.threading.get_intra_op_parallelism_threads() or len(os.sched_getaffinity(0))

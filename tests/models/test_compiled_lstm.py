@@ -1,12 +1,14 @@
 """The compiled LSTM, as this processor runs it and as any does; beside the textbook's in `test_lstm_ctc.py`."""
 
 import importlib
+import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sonorant.models import compiled_lstm
 from sonorant.models.lstm import Lstm
 from sonorant.tensorflow import tf
 
@@ -131,3 +133,15 @@ def test_in_half_precision_it_multiplies_rounded_operands_in_float32():
     for one, other in zip(layer(inputs, start, start), exact(inputs, start, start), strict=True):
         assert one.dtype == tf.float32
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0, 3), (5, 5)])
+def test_it_has_the_threads_of_an_operation_of_tensorflow(monkeypatch, limit, expected):
+    """By default as many as cores that the process may use."""
+    threads = []
+    monkeypatch.setattr(tf.config.threading, "get_intra_op_parallelism_threads", lambda: limit)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 4, 5})
+    monkeypatch.setattr(compiled_lstm, "lstm_forward", lambda *given: threads.append(given[5]))
+    start = tf.zeros((2, 4))
+    compiled_lstm.compiled_lstm(tf.zeros((3, 2, 5)), start, start, tf.zeros((9, 16)), tf.zeros(16), tf.zeros((3, 4)))
+    assert threads == [expected]

@@ -30,6 +30,17 @@ def test_a_rank_takes_one_gpu_by_its_number_on_the_machine(machine, monkeypatch,
     assert machine == {"GPU": gpu, "grows": (gpu, True)}
 
 
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 3), (2, 1), (4, 1)])
+def test_ranks_share_the_cores_that_they_may_use_whatever_the_machine_has(machine, monkeypatch, ranks, threads):
+    limits = []
+    monkeypatch.setattr(gang, "_limit_threads", limits.append)
+    monkeypatch.setattr(gang.os, "sched_getaffinity", lambda process: {0, 4, 5})
+    monkeypatch.setattr(gang.os, "cpu_count", lambda: 64)
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", str(ranks))
+    gang.join_gang(launched=False, threads=0)
+    assert limits == [threads]
+
+
 def test_without_a_gpu_nothing_is_taken(machine, monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [])
     devices.take_gpu(0)
