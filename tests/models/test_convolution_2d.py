@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from rigs.tiny_bfa import SECTION as BFA
 from rigs.tiny_mocha import SECTION as MOCHA
-from training.tiny import tiny_recipe
 
 from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.convolution_2d import Convolution2d
@@ -264,47 +263,3 @@ def test_no_layer_begins_with_the_random_numbers_of_another():
     correlations = np.corrcoef(np.stack([weight.numpy().reshape(-1)[:6] for weight in kernels])) - np.eye(len(kernels))
     assert len(kernels) == 6
     assert np.abs(correlations[:3]).max() < 0.99  # the convolution's, with each other and with those behind
-
-
-def recipe(convolution, model=None, **features):
-    values = tiny_recipe().model_dump(mode="json")
-    values["features"] |= {"mel_bins": BINS, "stack": FRAMES, "stride": 3, **features}
-    values["model"] = {"family": "lstm_ctc", "cells": 6, "convolution_2d": SECTION | convolution} | (model or {})
-    return Recipe.model_validate(values)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"convolution": {"frames": 2}}, "model.convolution_2d.frames=2 with features.stack=9"),
-        ({"convolution": {}, "kind": "mfcc", "cepstra": 13}, "features.kind=mfcc"),
-        ({"convolution": {}, "model": {"convolution": FREQUENCY}}, "only one can be before the LSTM layers"),
-        ({"convolution": {"layers": []}}, "found none; expected at least one"),
-        (
-            {"convolution": {"layers": [*LAYERS, {"filters": 3, "width_frames": 4}]}},
-            "layers.2: windows of 4 frames and 3 bins; expected at most 3 and 3",
-        ),
-        (
-            {"convolution": {"layers": [{"filters": 3, "width_bins": 15}]}},
-            "layers.0: windows of 3 frames and 15 bins; expected at most 9 and 14",
-        ),
-        (
-            {"convolution": {"layers": [{"filters": 3, "pool_bins": 13}]}},
-            r"layers.0.pool_bins=13: expected at most 12, the positions",
-        ),
-        ({"convolution": {"layers": [{"filters": 0}]}}, r"layers\.0\.filters\n.*greater than or equal to 1"),
-    ],
-)
-def test_what_cannot_be_convolved_is_refused_by_name(changes, message):
-    with pytest.raises(ValidationError, match=message):
-        recipe(**changes)
-
-
-def test_the_default_layers_fit_sixteen_frames_of_forty_bins():
-    section = recipe({"frames": 16, "layers": Convolution2dRecipe(frames=16).layers}, mel_bins=40, stack=16).model
-    assert [tuple(feature_map) for feature_map in section.convolution_2d.feature_maps(40)] == [
-        (16, 40),
-        (6, 18),
-        (4, 8),
-        (1, 3),
-    ]

@@ -14,6 +14,7 @@ from sonorant.recipe.schema import Recipe
 from sonorant.training.labeller import Labeller
 
 CTC = {"objective": "ctc", "aligner": ""}
+LOSSES = {"cross-entropy": {}, "guided ctc": CTC | {"alignment_weight": 0.5, "alignment_steps": 10}}
 PLAIN = {"family": "lstm_ctc", "layers": 2, "cells": 8, "dropout": 0.0}
 FAMILIES = {
     "lstm_ctc": PLAIN,
