@@ -1,30 +1,29 @@
 """The search of a label-synchronous model in memory, over batches of features, such as during its training."""
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding import LabelBeam
 from sonorant.decoding.label_beam import Ended
+from sonorant.models.batch_frames import features_signature
 from sonorant.models.decoder_functions import model_decoder
 from sonorant.models.family import LabelSynchronous
-from sonorant.tensorflow import graph_function, tf
+from sonorant.tensorflow import graph_function
 
-__all__ = ["BatchSearch", "batch_search"]
-
-BatchSearch: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int32]], list[list[Ended]]]
-"""Features Float32[B, T, bins] and their lengths Int32[B] in; the hypotheses of each utterance out, best first."""
+__all__ = ["batch_search"]
 
 
-def batch_search(model: LabelSynchronous, beam: int) -> BatchSearch:
+def batch_search(
+    model: LabelSynchronous, beam: int
+) -> Callable[[NDArray[np.float32], NDArray[np.int32]], list[list[Ended]]]:
     """Return the search by the model alone, with its weights at the time of each call.
 
-    An utterance without encoded frames has no hypotheses, and neither has one whose hypotheses all have probability 0.
+    It takes features Float32[B, T, bins] and their lengths Int32[B], and returns the hypotheses of each utterance, best
+    first: none of one without encoded frames, and of one whose hypotheses all have probability 0.
     """
-    signature = [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]
-    encode = graph_function(model.encode, input_signature=signature)
+    encode = graph_function(model.encode, input_signature=features_signature(model))
     assert model.symbols.end is not None
     search = LabelBeam(model_decoder(model), model.symbols.end, beam)
 

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding import CtcBeamSearch, Scorer
+from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
-from sonorant.models.family import Inputs, LabelSynchronous, Model
+from sonorant.models.family import LabelSynchronous, Model
 from sonorant.objectives.objective import BatchTensors, Padded
-from sonorant.tensorflow import graph_function, tf
+from sonorant.tensorflow import tf
 from sonorant.text.alignment import align
 from sonorant.text.units import Units
 
@@ -57,16 +58,8 @@ class NBest:
         return lambda batch: [[one.labels for one in ended] for ended in search(batch.features, batch.lengths)]
 
     def _by_frame(self, model: Model) -> _Search:
-        predict = graph_function(
-            lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
-        )
-
-        def search(batch: BatchTensors) -> list[list[_Labels]]:
-            outputs = predict(batch.features, batch.lengths)
-            encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
-            return [self._transcripts(frames[:count]) for frames, count in encoded]
-
-        return search
+        frames_of = batch_frames(model)
+        return lambda batch: [self._transcripts(frames) for frames in frames_of(batch.features, batch.lengths)]
 
     def _transcripts(self, log_probs: NDArray[np.float32]) -> list[_Labels]:
         """Return the labels of the transcripts of frames [frames, symbols], each text once."""
@@ -92,7 +85,3 @@ class NBest:
             "hypotheses": Padded(tf.constant(values.reshape(-1, values.shape[2])), tf.constant(lengths.reshape(-1))),
             "errors": Padded(tf.constant(errors), tf.constant(counts)),
         }
-
-
-def _signature(model: Model) -> list[tf.TensorSpec]:
-    return [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding import best_path
+from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
-from sonorant.models.family import Inputs, LabelSynchronous, Model
-from sonorant.tensorflow import graph_function, tf
+from sonorant.models.family import LabelSynchronous, Model
 
 __all__ = ["greedy"]
 
@@ -25,22 +25,10 @@ def greedy(model: Model) -> Greedy:
 
 
 def _by_frame(model: Model) -> Greedy:
-    predict = graph_function(
-        lambda features, lengths: model.outputs(Inputs(features, lengths)), input_signature=_signature(model)
-    )
-
-    def search(features: NDArray[np.float32], lengths: NDArray[np.int32]) -> list[Sequence[int]]:
-        outputs = predict(features, lengths)
-        encoded = zip(outputs.frames.numpy(), outputs.lengths.numpy(), strict=True)
-        return [best_path(frames[:length]) for frames, length in encoded]
-
-    return search
+    frames_of = batch_frames(model)
+    return lambda features, lengths: [best_path(frames) for frames in frames_of(features, lengths)]
 
 
 def _by_label(model: LabelSynchronous) -> Greedy:
     search = batch_search(model, beam=1)
     return lambda features, lengths: [ended[0].labels if ended else () for ended in search(features, lengths)]
-
-
-def _signature(model: Model) -> list[tf.TensorSpec]:
-    return [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]
