@@ -25,6 +25,7 @@ from sonorant.arrays import Features
 from sonorant.errors import SonorantError
 from sonorant.models.applications import Applications
 from sonorant.models.batch_normalisation import BatchNormalisation
+from sonorant.models.dropout import Dropout
 from sonorant.models.framing import Framing
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.tensorflow import keras, tf
@@ -179,6 +180,12 @@ class Model(keras.Model):
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights, trained or not, by path."""
         return {_path(v): tuple(v.shape) for v in self.weights}
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """Paths of weights that training does not learn but sets by its recipe: rates of dropout."""
+        layers = self._flatten_layers(include_self=False)
+        return frozenset(_path(layer.rate) for layer in layers if isinstance(layer, Dropout))
 
     def named_weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, trained or not, by path, as `lstm_0/weight`."""

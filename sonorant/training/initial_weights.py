@@ -42,12 +42,13 @@ class InitialWeights:
 
     @classmethod
     def of(cls, source: str, found: Source, model: Model, units: Units, by_unit: Collection[str]) -> "InitialWeights":
-        """Return what of `found` the model can load; raises BadRecipe if that is nothing.
+        """Return what of `found` the model can load, its settings aside; raises BadRecipe if that is nothing.
 
         units: the model's. by_unit: names of its weights that have a part for each unit, which match if all units do.
         """
-        own = {name: array.shape for name, array in model.named_weights().items()}
-        other = {name: array.shape for name, array in found.weights.items()}
+        settings = model.settings
+        own = {name: shape for name, shape in model.weight_shapes().items() if name not in settings}
+        other = {name: array.shape for name, array in found.weights.items() if name not in settings}
         foreign = by_unit if found.units is not None and found.units.symbols != units.symbols else ()
         matching = {
             name: array for name, array in found.weights.items() if own.get(name) == array.shape and name not in foreign

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from rigs.tiny_bfa import tiny_bfa
 from training.harness import run, tiny_trainer, weights
 from training.tiny import BINS, tiny_recipe, tiny_units
 
@@ -110,6 +111,16 @@ def test_a_weight_that_only_one_has_is_listed():
         "lstm_0/bias: none in the source, [48] here",
         "old/bias: [3] in the source, none here",
     )
+
+
+def test_dropout_stays_as_the_recipe_says_whatever_the_source_ended_with():
+    source, model = tiny_bfa(dropout=0.4, seed=1), tiny_bfa(dropout=0.1, seed=2)
+    initial = InitialWeights.of("there", Source(source.named_weights(), None), model, tiny_units(), BY_UNIT)
+    initial.load(model)
+    assert initial.unmatched == ()
+    expected = source.named_weights() | {"dropout/rate": np.float32(0.1)}
+    for name, array in model.named_weights().items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
 
 
 def test_nothing_that_matches_is_an_error_with_shapes():
