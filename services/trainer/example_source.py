@@ -58,21 +58,11 @@ class LinkedExampleSource:
         self._client = CoordinatorClient(coordinator, replica, self.meter)
         self._loop = LinkLoop()
         self._context = link_context()
-        before = stage_before(recipe, TRAINER)
-        lanes = lane_names(recipe, before)
-        self._inlet = ConsumerLinks(
-            self._context,
-            self._on_example,
-            dead_after_s=pipeline.dead_after_s,
-            max_example_bytes=int(pipeline.max_example_mb * 1e6),
-            on_broken=self._client.link_broke,
-            curve=process_keys().curve,
-            lane_name=lanes[rank if len(lanes) > 1 else 0],
-        )
+        self._inlet = self._consumer(recipe, rank)
         self.meter.link_faults = lambda: self._inlet.faults
         self._loop.start([self._inlet], self._on_crash)
         self._client.start(pb.RegisterRequest(stage=TRAINER, replica=replica), self._on_response)
-        self._client.watch(before, self._on_endpoints)
+        self._client.watch(stage_before(recipe, TRAINER), self._on_endpoints)
 
     def take(self, timeout_s: float) -> list[Example]:
         """Return the examples that have arrived; waits up to `timeout_s` for the first."""
@@ -121,6 +111,19 @@ class LinkedExampleSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _consumer(self, recipe: Recipe, rank: int) -> ConsumerLinks:
+        """Return the rank's end of the links to the last stage, in a lane of its own if there are lanes."""
+        pipeline, lanes = recipe.pipeline, lane_names(recipe, stage_before(recipe, TRAINER))
+        return ConsumerLinks(
+            self._context,
+            self._on_example,
+            dead_after_s=pipeline.dead_after_s,
+            max_example_bytes=int(pipeline.max_example_mb * 1e6),
+            on_broken=self._client.link_broke,
+            curve=process_keys().curve,
+            lane_name=lanes[rank if len(lanes) > 1 else 0],
+        )
 
     def _on_example(self, example: Example) -> None:
         lineage = example.lineage

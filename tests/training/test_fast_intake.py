@@ -78,6 +78,17 @@ def test_early_examples_use_no_room_as_long_as_there_is_no_batch():
     assert intake.credits(drained=False) == 0
 
 
+def carried_out(intake, drained):
+    """Return the intake's next action, which is done, after a poll without arrivals."""
+    intake.arrived([])
+    match action := intake.next_action(drained):
+        case EndEpoch():
+            intake.next_epoch()
+        case Form():
+            intake.form()
+    return action
+
+
 def gang_steps(ranks, recipe, epochs, examples):
     """Return the steps of each epoch of a gang whose stages are quick: an example goes to the rank with most credit.
 
@@ -109,16 +120,10 @@ def gang_steps(ranks, recipe, epochs, examples):
             arrive()
             trained = False
             for rank, intake in enumerate(intakes):
-                if intake.epoch != epoch:
-                    continue
-                intake.arrived([])
-                match intake.next_action(drained(epoch)):
-                    case EndEpoch():
-                        ended[rank] += 1
-                        intake.next_epoch()
-                    case Form():
-                        intake.form()
-                        trained = True
+                if intake.epoch == epoch:
+                    action = carried_out(intake, drained(epoch))
+                    ended[rank] += isinstance(action, EndEpoch)
+                    trained |= isinstance(action, Form)
             steps[-1] += trained
     return steps
 
