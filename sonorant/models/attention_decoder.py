@@ -91,9 +91,7 @@ class AttentionDecoder(HalfPrecision):
         place. drop: dropout of the readout. attention: what the attention is in training, if it differs.
         """
         before = tf.pad(tf.clip_by_value(labels, 0, self.end), ((0, 0), (1, 0)), constant_values=self.end)
-        embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))[
-            :, :, tf.newaxis
-        ]  # [L + 1, B, 1, n]
+        embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))[:, :, tf.newaxis]
         joined, weights = self._through_labels(
             embedded, memory, attention or self.attention, self._next_label(sampling)
         )
@@ -108,7 +106,7 @@ class AttentionDecoder(HalfPrecision):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return what the readout takes [L + 1, B, n], and the weights [L + 1, B, T]; the readout needs no loop.
 
-        choose: see `_next_label`.
+        embedded: [L + 1, B, 1, n], of the label before each. choose: see `_next_label`.
         """
         steps = tf.shape(embedded)[0]
         taught = tf.TensorArray(tf.float32, steps, clear_after_read=False).unstack(embedded)

@@ -1,5 +1,7 @@
 """Cross-entropy of text: what a language model minimises."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from sonorant.delivery.example import Example
@@ -20,8 +22,8 @@ class NextLabel:
     are not the most probable; and "labels", their number: exp(loss / labels), of the means, is the perplexity.
     """
 
+    padding: ClassVar = {"labels": 0}
     n_best: BatchSearch | None = None
-    padding = {"labels": 0}  # noqa: RUF012  # never changed
     reports = ("loss", "label_error", "labels")
 
     def __init__(self, units: Units) -> None:
