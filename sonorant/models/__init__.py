@@ -7,7 +7,8 @@ families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation
 `input_normalisation.py` of `running_level.py`, `normalisation.py` and `running_mean.py`, the running ones by
 `doubling.py`). What may stand before LSTM layers is a `vector_convolution.py`: `convolution.py` chooses between
 `frequency_convolution.py` and `convolution_2d.py`, both of `pooled_filters.py`, whose products are those of
-`pooled_convolution.py`. A `Carrying` model carries its state over chunks in training.
+`pooled_convolution.py`. A `Carrying` model carries its state over chunks in training; families with an
+`AttentionDecoder` are an `AttentionModel`, those of text a `LanguageModel`.
 `set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers; `kernels.cpp`
 has those of our own (`lstm.hpp`, `products.hpp`, `activations.hpp`).
 """

@@ -1,117 +1,31 @@
 """Bidirectional full attention: the encoder-decoder model of Kim 2019 (arXiv 1912.11040), section 3, and Zeyer 2018."""
 
-from collections.abc import Callable
-
-from sonorant.arrays import Features
-from sonorant.models.applications import Applications, decoder_applications, pooled_applications
+from sonorant.models.applications import Applications, decoder_applications
 from sonorant.models.attention import FeedbackAttention
-from sonorant.models.attention_decoder import AttentionDecoder, Sampling
+from sonorant.models.attention_model import AttentionModel
 from sonorant.models.bidirectional import BidirectionalEncoder
-from sonorant.models.convolution import convolution_of
-from sonorant.models.dropout import Dropout
-from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
-from sonorant.models.half_precision import Dense
-from sonorant.models.input_normalisation import InputNormalisation
-from sonorant.models.normalisation import FeatureMoments
-from sonorant.models.section import BfaRecipe
-from sonorant.tensorflow import keras, tf
+from sonorant.tensorflow import tf
 
 __all__ = ["Bfa"]
 
 
-class Bfa(LabelSynchronous):
-    """Features of a whole utterance to log-probabilities of units and end (the last), label by label.
-
-    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. With `recipe.ctc` the
-    encoded frames have log-probabilities of units and blank too.
-    """
+class Bfa(AttentionModel):
+    """Features of a whole utterance to log-probabilities of units and end (the last), label by label."""
 
     search = "labels"
-
-    def __init__(self, recipe: BfaRecipe, bins: int, units: int, seed: int = 0) -> None:
-        super().__init__(recipe.family, bins, Symbols(units, end=units))
-        self.recipe = recipe
-        self.framing = recipe.framing
-        self.normalisation = InputNormalisation(bins, recipe)
-        self.convolution = convolution_of(recipe, bins, seed)
-        self.batch_normalisation = self.convolution.batch_normalisation
-        inputs = self.convolution.size
-        self.dropout = Dropout(recipe.dropout)
-        self.encoder = BidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
-        self.encoded_size = self.encoder.size
-        attention = FeedbackAttention(self.encoder.size, recipe.decoder_cells, recipe.attention, seed)
-        self.decoder = AttentionDecoder(
-            attention,
-            encoded=self.encoder.size,
-            symbols=self.symbols.size,
-            cells=recipe.decoder_cells,
-            embedding=recipe.embedding,
-            readout=recipe.readout,
-            seed=seed,
-        )
-        self.joint_ctc = recipe.ctc
-        if recipe.ctc:
-            glorot = keras.initializers.GlorotUniform(seed=seed)
-            self.ctc = Dense(units + 1, kernel_initializer=glorot, name="ctc")
-            self.ctc.build((None, self.encoder.size))
-        self.built = True
-
-    def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`."""
-        encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
-        frames = self.frame_log_probs(encoded) if self.joint_ctc else None
-        if inputs.labels is None:
-            return Outputs(lengths, frames)
-        sampling = None
-        if inputs.sampling is not None and dropout_seed is not None:
-            sampling = Sampling(
-                inputs.sampling, dropout_seed + tf.constant([1, 0])
-            )  # dropout adds to the second number
-        labels, attention = self.decoder.teach(
-            inputs.labels,
-            self.decoder.attention.memory(encoded, lengths),
-            sampling,
-            lambda readout: self.dropout(readout, seed=dropout_seed, layer=self.recipe.layers),
-        )
-        return Outputs(lengths, frames, labels, attention)
-
-    def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """See `LabelSynchronous`."""
-        return self._encode(features, lengths, None)
-
-    def begin(
-        self, encoded: tf.Tensor, lengths: tf.Tensor, hypotheses: int | tf.Tensor
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        """See `LabelSynchronous`: memory is that of the attention, the state that of the decoder."""
-        memory = self.decoder.attention.memory(encoded, lengths)
-        return list(memory), self.decoder.initial_state(memory, hypotheses)
-
-    def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
-        """See `LabelSynchronous`."""
-        return self.decoder.step(before, memory, state)
-
-    def frame_log_probs(self, encoded: tf.Tensor) -> tf.Tensor:
-        """See `LabelSynchronous`."""
-        return tf.nn.log_softmax(self.ctc(encoded))
-
-    def set_layers(self, count: int) -> None:
-        """See `Model`."""
-        self.encoder.set_layers(count)
+    encoder: BidirectionalEncoder
 
     def applications(self, path: str, vectors: int) -> Applications:
-        """See `Model`: a layer of the encoder is applied before its pooling, weights of the decoder once a label."""
-        layer = path.partition("/")[0]
-        if convolved := self.convolution.applications(layer, vectors):
-            return convolved
-        if layer.startswith("lstm_"):
-            return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
-        if layer.startswith(("decoder", "attention")):
+        """See `AttentionModel`; attention looks at all frames for each label."""
+        if path.startswith("attention/"):
             return decoder_applications(path, self.framing.frames(vectors))
         return super().applications(path, vectors)
 
-    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """See `Model`."""
-        self.normalisation.set_from(first, add_up)
+    def _new_encoder(self, inputs: int, seed: int) -> BidirectionalEncoder:
+        return BidirectionalEncoder(inputs, self.recipe.layers, self.recipe.cells, self.recipe.pooling, seed)
+
+    def _new_attention(self, seed: int) -> FeedbackAttention:
+        return FeedbackAttention(self.encoded_size, self.recipe.decoder_cells, self.recipe.attention, seed)
 
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None

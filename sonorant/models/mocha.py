@@ -3,77 +3,37 @@
 A block of vectors that an utterance's end cuts off is filled up with the corpus' mean, in training and in streams.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.arrays import Features
-from sonorant.models.applications import Applications, decoder_applications, pooled_applications
-from sonorant.models.attention_decoder import AttentionDecoder, Sampling
-from sonorant.models.convolution import convolution_of
-from sonorant.models.dropout import Dropout
-from sonorant.models.family import DecoderStep, Inputs, Monotonic, Outputs, Symbols
-from sonorant.models.half_precision import Dense
-from sonorant.models.input_normalisation import InputNormalisation
+from sonorant.models.applications import Applications
+from sonorant.models.attention import Attending
+from sonorant.models.attention_model import AttentionModel
+from sonorant.models.family import Monotonic
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
-from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import MochaRecipe
 from sonorant.models.unidirectional import UnidirectionalEncoder
-from sonorant.tensorflow import keras, tf
+from sonorant.tensorflow import tf
 
 __all__ = ["Mocha"]
 
-# Added to the seed of dropout, which adds numbers of layers to its second number.
-_SAMPLING, _NOISE = [1, 0], [2, 0]
+_NOISE = [2, 0]  # added to the seed of dropout, as `AttentionModel` does for sampling
 
 
-class Mocha(Monotonic):
+class Mocha(AttentionModel, Monotonic):
     """Features to log-probabilities of units and end (the last), label by label, as soon as their frames are there.
 
-    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. With `recipe.ctc` the
-    encoded frames have log-probabilities of units and blank too.
+    In training attention is in expectation, with noise; else it is hard. In expectation the outputs' `attention` is the
+    distribution of each label's head.
     """
 
     search = "monotonic"
+    recipe: MochaRecipe
+    encoder: UnidirectionalEncoder
 
     def __init__(self, recipe: MochaRecipe, bins: int, units: int, seed: int = 0) -> None:
-        super().__init__(recipe.family, bins, Symbols(units, end=units))
-        self.recipe = recipe
-        self.framing = recipe.framing
+        super().__init__(recipe, bins, units, seed)
         self.window = recipe.chunk
-        self.normalisation = InputNormalisation(bins, recipe)
-        self.convolution = convolution_of(recipe, bins, seed)
-        self.batch_normalisation = self.convolution.batch_normalisation
-        inputs = self.convolution.size
-        self.dropout = Dropout(recipe.dropout)
-        self.encoder = UnidirectionalEncoder(inputs, recipe.layers, recipe.cells, recipe.pooling, seed * 100)
-        self.encoded_size = self.encoder.size
-        attention = MonotonicAttention(
-            self.encoded_size,
-            recipe.decoder_cells,
-            recipe.attention,
-            recipe.chunk,
-            recipe.energy_offset,
-            seed,
-            recipe.energy_scale,
-        )
-        self.decoder = AttentionDecoder(
-            attention,
-            encoded=self.encoded_size,
-            symbols=self.symbols.size,
-            cells=recipe.decoder_cells,
-            embedding=recipe.embedding,
-            readout=recipe.readout,
-            seed=seed,
-        )
-        self.monotonic_attention = attention
-        self.joint_ctc = recipe.ctc
-        if recipe.ctc:
-            glorot = keras.initializers.GlorotUniform(seed=seed)
-            self.ctc = Dense(units + 1, kernel_initializer=glorot, name="ctc")
-            self.ctc.build((None, self.encoded_size))
-        self.built = True
 
     @property
     def latency(self) -> int:
@@ -84,30 +44,6 @@ class Mocha(Monotonic):
     def padding(self) -> NDArray[np.float32]:
         """See `Streaming` and `InputNormalisation`."""
         return np.asarray(self.normalisation.padding)
-
-    def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
-        """See `Model`: `labels` where the inputs have some; `frames` with `recipe.ctc`.
-
-        Attention is in expectation, with noise, where there is dropout, that is in training; else hard. In expectation
-        `attention` is the distribution of each label's head.
-        """
-        encoded, lengths = self._encode(inputs.features, inputs.lengths, dropout_seed)
-        frames = self.frame_log_probs(encoded) if self.joint_ctc else None
-        if inputs.labels is None:
-            return Outputs(lengths, frames)
-        sampling = expected = None
-        if dropout_seed is not None:
-            expected = ExpectedAttention(self.monotonic_attention, dropout_seed + tf.constant(_NOISE))
-            if inputs.sampling is not None:
-                sampling = Sampling(inputs.sampling, dropout_seed + tf.constant(_SAMPLING))
-        labels, attention = self.decoder.teach(
-            inputs.labels,
-            self.monotonic_attention.memory(encoded, lengths),
-            sampling,
-            lambda readout: self.dropout(readout, seed=dropout_seed, layer=self.recipe.layers),
-            expected,
-        )
-        return Outputs(lengths, frames, labels, attention)
 
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """See `Streaming`: that of the encoder, then that of the normalisation."""
@@ -121,25 +57,6 @@ class Mocha(Monotonic):
         encoded, after = self.encoder.encode(vectors, state[:layers], lambda hidden, layer: hidden)
         return encoded, after + running
 
-    def encode(self, features: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """See `LabelSynchronous`."""
-        return self._encode(features, lengths, None)
-
-    def begin(
-        self, encoded: tf.Tensor, lengths: tf.Tensor, hypotheses: int | tf.Tensor
-    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        """See `LabelSynchronous`: memory is that of the attention, the state that of the decoder."""
-        memory = self.monotonic_attention.memory(encoded, lengths)
-        return memory, self.decoder.initial_state(memory, hypotheses)
-
-    def next_label(self, before: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> DecoderStep:
-        """See `LabelSynchronous`."""
-        return self.decoder.step(before, memory, state)
-
-    def frame_log_probs(self, encoded: tf.Tensor) -> tf.Tensor:
-        """See `LabelSynchronous`."""
-        return tf.nn.log_softmax(self.ctc(encoded))
-
     def begin_seeking(self) -> list[tf.Tensor]:
         """See `Monotonic`: cell, hidden state and context of the decoder, and the label before."""
         return [*self.decoder.unattended(1), tf.fill((1,), self.symbols.size - 1)]
@@ -152,7 +69,7 @@ class Mocha(Monotonic):
     def look(self, frames: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """See `Monotonic`; the readout, most of the work, is only computed where anyone attends."""
         cell, hidden, _, before = state
-        attends, context = self.monotonic_attention.look(hidden, frames)
+        attends, context = self._attention.look(hidden, frames)
         log_probs = tf.cond(
             tf.reduce_any(attends),
             lambda: self.decoder.read(before, hidden, context),
@@ -160,28 +77,32 @@ class Mocha(Monotonic):
         )
         return attends, log_probs, [cell, hidden, context, before]
 
-    def set_layers(self, count: int) -> None:
-        """See `Model`."""
-        self.encoder.set_layers(count)
-
     def applications(self, path: str, vectors: int) -> Applications:
-        """See `Model`: each frame is looked at once, and again by the label that attends to it."""
+        """See `AttentionModel`: each frame is looked at once, and again by the label that attends to it."""
         layer, name = path.split("/")
-        frames = self.framing.frames(vectors)
-        if convolved := self.convolution.applications(layer, vectors):
-            return convolved
-        if layer.startswith("lstm_"):
-            return pooled_applications(int(layer.split("_")[1]), vectors, self.recipe.pooling)
-        if layer in ("monotonic", "chunkwise"):
-            each = self.window if layer == "chunkwise" and name in ("key", "energy") else 1
-            return Applications(audio=each * frames, label=each)
-        return (
-            decoder_applications(path, frames) if layer.startswith("decoder") else super().applications(path, vectors)
-        )
+        if layer not in ("monotonic", "chunkwise"):
+            return super().applications(path, vectors)
+        each = self.window if layer == "chunkwise" and name in ("key", "energy") else 1
+        return Applications(audio=each * self.framing.frames(vectors), label=each)
 
-    def set_normalisation(self, first: list[Features], add_up: Callable[[FeatureMoments], FeatureMoments]) -> None:
-        """See `Model`."""
-        self.normalisation.set_from(first, add_up)
+    @property
+    def _attention(self) -> MonotonicAttention:
+        attention = self.decoder.attention
+        assert isinstance(attention, MonotonicAttention)
+        return attention
+
+    def _new_encoder(self, inputs: int, seed: int) -> UnidirectionalEncoder:
+        return UnidirectionalEncoder(inputs, self.recipe.layers, self.recipe.cells, self.recipe.pooling, seed)
+
+    def _new_attention(self, seed: int) -> MonotonicAttention:
+        recipe = self.recipe
+        sizes = self.encoded_size, recipe.decoder_cells, recipe.attention, recipe.chunk
+        return MonotonicAttention(*sizes, recipe.energy_offset, seed, recipe.energy_scale)
+
+    def _attending(self, dropout_seed: tf.Tensor | None) -> Attending | None:
+        if dropout_seed is None:
+            return None
+        return ExpectedAttention(self._attention, dropout_seed + tf.constant(_NOISE))
 
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
