@@ -33,7 +33,16 @@ from sonorant.training.checkpoint_files import (
 )
 from sonorant.training.identity import Identity, differences, identity
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "best_first", "check_recipe", "load_checkpoint"]
+__all__ = [
+    "BadCheckpoint",
+    "Checkpoint",
+    "Checkpoints",
+    "Progress",
+    "best_first",
+    "check_recipe",
+    "load_checkpoint",
+    "with_layers",
+]
 
 _SHOWN_DIFFERENCES = 5
 
@@ -49,7 +58,7 @@ class _Saved(NamedTuple):
 class Checkpoints:
     """The checkpoints of a run; `warn` is called with the reason for each that is ignored.
 
-    keep: the newest ones to keep; keep_best: those of the lowest WER or perplexity on dev.
+    keep: the newest ones to keep; keep_best: those of the lowest WER or perplexity on dev, of the newest one's layers.
     A gang calls `begin` first; without it, the folder is only read.
     """
 
@@ -160,7 +169,8 @@ class Checkpoints:
         best = _named(self._folder, "best")
         own = [saved.path for saved in self._saved() if saved.generation <= self._generation]
         history = [path for path in own if path.name <= newest.name]
-        for path in {*own} - {*history[-self._keep :], *best_first(history)[: self._keep_best], best}:
+        alike = with_layers(history, _layers(newest))  # dev of fewer layers is no measure of the best
+        for path in {*own} - {*history[-self._keep :], *best_first(alike)[: self._keep_best], best}:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -197,6 +207,16 @@ def best_first(paths: Sequence[Path]) -> list[Path]:
         if progress.get("dev_step") == progress.get("step") and progress.get("dev") is not None:
             measured.append((progress["dev"], path.name, path))
     return [path for *_, path in sorted(measured)]
+
+
+def with_layers(paths: Sequence[Path], layers: int | None) -> list[Path]:
+    """Return the checkpoints that were trained with so many layers of the encoder; None: all it has."""
+    return [path for path in paths if _layers(path) == layers]
+
+
+def _layers(path: Path) -> int | None:
+    layers: int | None = progress_of(read_state(path)).get("layers")
+    return layers
 
 
 def _name(checkpoint: Checkpoint) -> str:

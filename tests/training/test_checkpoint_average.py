@@ -9,12 +9,12 @@ from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Checkpoints
 WERS = {1: 0.5, 2: 0.2, 3: 0.4, 4: 0.2, 5: 0.3}
 
 
-def save(folder, wers, keep=9, keep_best=1):
+def save(folder, wers, keep=9, keep_best=1, layers=None):
     """Save a checkpoint for each step; its weights are its number, and None is one without an evaluation."""
     checkpoints = Checkpoints(folder, keep, pytest.fail, keep_best)
     best = None
     for step, wer in wers.items():
-        progress = Progress(step=step, dev=0.0 if wer is None else wer, dev_step=step - (wer is None))
+        progress = Progress(step=step, dev=0.0 if wer is None else wer, dev_step=step - (wer is None), layers=layers)
         arrays = {"lstm_0/weight": np.full((2, 3), step, np.float32)}
         stale = {"lstm_0/weight": np.zeros((2, 3), np.float32)}
         checkpoint = Checkpoint(progress, {"seed": 1 + (step > 90)}, stale, arrays, {}, {}, b"")
@@ -53,6 +53,14 @@ def test_the_best_are_kept_beside_the_newest(tmp_path):
     assert sorted(path.name[-1] for path in tmp_path.glob("step-*")) == ["2", "4", "5"]
     save(tmp_path / "other", {1: 0.1, 2: 0.2, 3: 0.4, 4: 0.5}, keep=1, keep_best=2)
     assert sorted(path.name[-1] for path in (tmp_path / "other").glob("step-*")) == ["1", "2", "4"]
+
+
+def test_the_best_are_those_of_as_many_layers_as_the_newest(tmp_path):
+    save(tmp_path, {1: 0.1, 2: 0.11}, keep=1, keep_best=2, layers=2)
+    save(tmp_path, {3: 0.5, 4: 0.4, 5: 0.3, 6: 0.6}, keep=1, keep_best=2, layers=3)
+    assert sorted(path.name[-1] for path in tmp_path.glob("step-*")) == ["4", "5", "6"]
+    found = averaged_checkpoint(tmp_path, "best", 2)
+    np.testing.assert_allclose(found.evaluated["lstm_0/weight"], np.full((2, 3), 4.5))
 
 
 def test_a_checkpoint_of_another_recipe_is_not_averaged_in(tmp_path):
