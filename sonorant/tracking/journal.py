@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from sonorant.recipe.leaves import leaves
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
@@ -66,7 +67,7 @@ class Journal:
 def parameters(recipe: Recipe) -> dict[str, str]:
     """Return each setting of a recipe by its dotted key, less those of the tracker itself."""
     values = recipe.model_dump(mode="json", exclude={"tracking"})
-    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in _leaves(values, "")}
+    return {".".join(path): value if isinstance(value, str) else json.dumps(value) for path, value in leaves(values)}
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
@@ -80,16 +81,6 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 def _points(line: Mapping[str, Any]) -> Iterator[Point]:
     figures = {key: value for key, value in line.items() if key not in _POSITION}
-    for key, value in _leaves(figures, "", "/"):
+    for path, value in leaves(figures):
         if isinstance(value, int | float) and not isinstance(value, bool):
-            yield Point(f"{line['kind']}/{key}", float(value), int(line["step"]), float(line["time_s"]))
-
-
-def _leaves(value: Any, name: str, separator: str = ".") -> Iterator[tuple[str, Any]]:
-    """Yield name and value of everything that is no mapping or list with content."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    nested = list(items)
-    for key, inner in nested:
-        yield from _leaves(inner, f"{name}{separator}{key}" if name else str(key), separator)
-    if name and not nested:
-        yield name, value
+            yield Point("/".join((line["kind"], *path)), float(value), int(line["step"]), float(line["time_s"]))

@@ -4,9 +4,10 @@ Options that are at their defaults are left out, so that a later version, which 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from sonorant.recipe.leaves import leaves
 from sonorant.recipe.schema import Recipe
 
 __all__ = ["Identity", "differences", "identity"]
@@ -24,19 +25,9 @@ def identity(recipe: Recipe) -> Identity:
 
 def differences(then: Identity, now: Identity) -> list[str]:
     """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default."""
-    old, new = dict(_leaves(then)), dict(_leaves(now))
+    old, new = ({".".join(path): value for path, value in leaves(one)} for one in (then, now))
     return [
         f"{key}: {old.get(key, 'default')} then, {new.get(key, 'default')} now"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
-
-
-def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the path and value of everything that is no mapping or list with content."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    nested = list(items)
-    for key, inner in nested:
-        yield from _leaves(inner, (*path, str(key)))
-    if path and not nested:
-        yield ".".join(path), value
