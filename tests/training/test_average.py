@@ -1,7 +1,6 @@
 import numpy as np
 
 from sonorant.tensorflow import tf
-from sonorant.training.adam import Adam
 from sonorant.training.average import WeightAverage
 
 
@@ -34,13 +33,3 @@ def test_a_state_without_averages_begins_at_the_weights():
     average.restore(WeightAverage([variable], decay=0.0).state())
     with average.applied():
         np.testing.assert_array_equal(variable, [4.0])
-
-
-def test_adam_equals_kingma_s_algorithm_1():
-    variable, theta = tf.Variable([1.0, -2.0]), np.array([1.0, -2.0])
-    adam, m, v = Adam([variable]), 0.0, 0.0
-    for t, g in enumerate(np.random.default_rng(0).normal(size=(5, 2)), start=1):
-        adam.update([tf.constant(g, tf.float32)], tf.constant(0.1))
-        m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g**2
-        theta = theta - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.98**t)) + 1e-8)
-    np.testing.assert_allclose(variable, theta, rtol=1e-4)
