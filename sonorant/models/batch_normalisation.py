@@ -6,7 +6,6 @@ hands to `update`, in steps that change the weights and in no others.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from sonorant.tensorflow import custom_gradient, keras, tf
 
@@ -72,10 +71,6 @@ class BatchNormalisation(keras.layers.Layer):
         share = tf.where(count > 0, tf.maximum(1 - _MOMENTUM, 1 / steps), 0.0)
         self.mean.value.assign_add(share * mean)
         self.variance.value.assign_add(share * (variance - self.variance.value))
-
-    def get_config(self) -> dict[str, Any]:
-        """Return what rebuilds the layer."""
-        return {"channels": int(self.mean.shape[0]), "name": self.name}
 
     def _affine_of_sums(
         self, centre: tf.Tensor, total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor

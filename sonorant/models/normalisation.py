@@ -1,7 +1,6 @@
 """Normalisation of features: mean and standard deviation of each bin, stored with the weights."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +68,3 @@ class Normalisation(keras.layers.Layer):
     def call(self, features: tf.Tensor) -> tf.Tensor:
         """Return `features` [..., bins], normalised."""
         return (features - self.mean.value) / self.deviation.value
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the layer's constructor arguments."""
-        return {"bins": int(self.mean.shape[0]), "name": self.name}
