@@ -208,7 +208,7 @@ class Model(keras.Model):
 class Streaming(Model):
     """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut.
 
-    The first `framing.lead` frames of a stream are void: whoever steps drops them. After its last vector come
+    The first `framing.lead` frames of a stream are void: the caller of `step` drops them. After its last vector come
     `framing.tail` times `padding`.
     """
 
@@ -287,10 +287,10 @@ class Monotonic(Streaming, LabelSynchronous):
         raise NotImplementedError
 
     def look(self, frames: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
-        """Return who attends, Bool[N], log-probabilities [N, symbols] of what follows, and the state for `seek`.
+        """Return which hypotheses attend, Bool[N], their log-probabilities [N, symbols], and the state for `seek`.
 
-        frames: [at most `window`, encoded_size], the last of those so far; the last one is offered. None: the utterance
-        is over, and all attend to nothing. Where a hypothesis does not attend, the others have no meaning.
+        frames: [at most `window`, encoded_size], the last of those so far; the last one is offered. Without frames the
+        utterance is over, and all attend to nothing. Where a hypothesis does not attend, the others have no meaning.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Utterances backwards, for layers that hear them from their ends."""
+"""Utterances reversed in time, for the backward direction of bidirectional layers (Schuster 1997)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ __all__ = ["reversed_utterances"]
 def reversed_utterances(
     sequence: tf.Tensor, lengths: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """Return each utterance backwards, its padding left where it is.
+    """Return each utterance reversed in time, its padding left where it is.
 
     sequence: [T, B, n]; lengths: Int32[B], each of 0 to T. As `tf.reverse_sequence`, which moves one number at a time:
     rows of n, copied whole, take a quarter of its CPU time, here and in the gradient.
