@@ -179,7 +179,7 @@ class Model(keras.Model):
 
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights, trained or not, by path."""
-        return {_path(v): tuple(v.shape) for v in self.weights}
+        return {path: tuple(v.shape) for path, v in self._by_path().items()}
 
     @property
     def settings(self) -> frozenset[str]:
@@ -189,7 +189,7 @@ class Model(keras.Model):
 
     def named_weights(self) -> dict[str, NDArray[np.float32]]:
         """Return all weights, trained or not, by path, as `lstm_0/weight`."""
-        return {_path(v): np.asarray(v) for v in self.weights}
+        return {path: np.asarray(v) for path, v in self._by_path().items()}
 
     def assign(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
         """Set the weights that `named_weights` returned; raises WrongWeights if names or shapes differ."""
@@ -201,8 +201,13 @@ class Model(keras.Model):
                 f"weights {wrong[:4]}: found shapes {[found.get(k) for k in wrong[:4]]}, expected "
                 f"{[expected.get(k) for k in wrong[:4]]}; use the recipe and units that the weights were trained with"
             )
-        for variable in self.weights:
-            variable.assign(weights[_path(variable)])
+        for path, variable in self._by_path().items():
+            variable.assign(weights[path])
+
+    def _by_path(self) -> dict[str, keras.Variable]:
+        found = {_path(v): v for v in self.weights}
+        assert len(found) == len(self.weights), "two layers have the same name, and a checkpoint one place for both"
+        return found
 
 
 class Streaming(Model):
