@@ -35,7 +35,7 @@ from sonorant.training.evaluation import DevUtterance, dev_utterances
 from sonorant.training.loop import Trainer
 from sonorant.training.metrics import MetricsLog
 from sonorant.training.parts import TrainerParts, TrainerPorts
-from sonorant.training.perplexity import PerplexityEvaluator, dev_sentences
+from sonorant.training.perplexity import dev_sentences
 from sonorant.training.reporting import Reporter
 
 __all__ = ["Rank"]
@@ -107,9 +107,8 @@ class Rank:
             try:
                 with self._shared.pushing_checkpoints() if self._collective.rank == 0 else nullcontext():
                     reason = trainer.run()
-                evaluator = trainer.parts.evaluator
-                if isinstance(evaluator, PerplexityEvaluator) and evaluator.unspelt:
-                    log.warning("dev_sentences_left_out", count=evaluator.unspelt, reason="no units spell them")
+                if left_out := trainer.parts.evaluator.left_out:
+                    log.warning("dev_sentences_left_out", count=left_out, reason="no units spell them")
                 self._finish(reason, progress, trainer.parts, reporter)
                 if tracker:
                     tracker.close("KILLED" if reason is Reason.TERMINATED else "FINISHED")

@@ -50,10 +50,19 @@ def dev_utterances(shards: ShardSet, featurizer: Stage, rank: int, size: int) ->
 
 
 class Evaluator(Protocol):
-    """Measures a model on dev. figure: name of what is measured, the lower the better."""
+    """Measures a model on dev.
+
+    figure: name of what is measured, the lower the better; left_out: utterances of this rank's share that have no such
+    figure, once dev is loaded.
+    """
 
     @property
     def figure(self) -> str:
+        """See the class."""
+        ...
+
+    @property
+    def left_out(self) -> int:
         """See the class."""
         ...
 
@@ -81,6 +90,7 @@ class WerEvaluator:
     """Recognises dev with a model; utterances of similar length share a batch."""
 
     figure = "wer"
+    left_out = 0
 
     def __init__(self, model: Model, units: Units, utterances: Iterable[DevUtterance], collective: Collective) -> None:
         self._units = units

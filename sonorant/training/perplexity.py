@@ -27,7 +27,7 @@ def dev_sentences(shards: ShardSet, rank: int, size: int) -> Iterator[str]:
 class PerplexityEvaluator:
     """An `Evaluator` by text: exp of the mean cross-entropy of all units and ends, natural logarithms.
 
-    Sentences with a symbol that no unit spells have no probability, and are left out: `unspelt` is their number.
+    Sentences with a symbol that no unit spells have no probability, and are left out.
     """
 
     figure = "perplexity"
@@ -38,7 +38,7 @@ class PerplexityEvaluator:
         self._labels: list[list[int]] = []
         self._collective = collective
         self._model = model
-        self.unspelt = 0
+        self.left_out = 0
         self.retrace()
 
     def retrace(self) -> None:
@@ -52,7 +52,7 @@ class PerplexityEvaluator:
             try:
                 self._labels.append(self._units.labels(sentence))
             except RejectedExample:
-                self.unspelt += 1
+                self.left_out += 1
         self._labels.sort(key=len)
 
     def alignment(self) -> None:

@@ -89,7 +89,7 @@ def test_perplexity_is_that_of_all_labels_and_ends():
         cost -= log_probs[np.arange(len(labels) + 1), [*labels, 4]].sum()
         symbols += len(labels) + 1
     assert found == pytest.approx(math.exp(cost / symbols), rel=1e-6)
-    assert (evaluator.unspelt, sum(counted)) == (20, 80)
+    assert (evaluator.left_out, sum(counted)) == (20, 80)
 
 
 def test_the_loss_is_the_sum_over_labels_and_end_without_padding():
