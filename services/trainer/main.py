@@ -2,6 +2,7 @@
 
 SIGTERM, SIGINT and SIGUSR1 at any rank end the gang with a checkpoint. SIGUSR1 is for `mpirun`, which forwards it to
 its ranks, whereas it follows SIGTERM with SIGKILL one second later.
+What loads TensorFlow is imported where it is called: a rank that waits for shards stays small.
 Exit codes: 0 training is complete, and recorded by the coordinator; 69 Redis, coordinator or free disk space is
 missing; 75 a signal, fenced by another gang, or the ledger has lost writes: restart to resume.
 """
