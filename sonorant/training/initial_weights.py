@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.errors import BadRecipe
+from sonorant.export.weights import exported_weights
 from sonorant.models.family import Model
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -77,8 +78,6 @@ def read_source(source: Path) -> Source:
     file, if it is damaged.
     """
     if (source / "manifest.json").is_file() and (source / "recipe.yaml").is_file():
-        from sonorant.export.weights import exported_weights
-
         return Source(exported_weights(source), _read_units(source / "units.json"))
     if (source / "manifest.json").is_file() or (source / "state.json").is_file():
         run = RunFolder(source.absolute().parent.parent)
