@@ -11,7 +11,7 @@ from sonorant.models.family import Inputs, Model
 from sonorant.tensorflow import graph_function, tf
 from sonorant.text.units import Units
 
-__all__ = ["Alignment", "aligner", "shown"]
+__all__ = ["Alignment", "alignment_function", "is_plottable"]
 
 _END = "</s>"
 _MOST_CELLS = 20_000  # labels x frames, of a plot
@@ -29,7 +29,7 @@ class Alignment(NamedTuple):
     labels: tuple[str, ...]
 
 
-def aligner(model: Model, units: Units) -> Align:
+def alignment_function(model: Model, units: Units) -> Align:
     """Return a function of features Float32[T, bins] and the labels of their transcript: how the model aligns them."""
 
     def weights(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -51,6 +51,6 @@ def aligner(model: Model, units: Units) -> Align:
     return align
 
 
-def shown(frames: int, labels: int) -> bool:
+def is_plottable(frames: int, labels: int) -> bool:
     """Return whether an utterance of so many frames and labels is small enough to be plotted."""
     return 0 < frames * labels <= _MOST_CELLS

@@ -19,7 +19,7 @@ from sonorant.errors import RejectedExample
 from sonorant.models.family import Model
 from sonorant.text.scoring import score
 from sonorant.text.units import Units
-from sonorant.training.alignment_view import Alignment, aligner, shown
+from sonorant.training.alignment_view import Alignment, alignment_function, is_plottable
 from sonorant.training.collective import Collective
 from sonorant.training.greedy import greedy
 
@@ -103,7 +103,7 @@ class WerEvaluator:
     def retrace(self) -> None:
         """See `Evaluator`."""
         self._greedy = greedy(self._model)
-        self._align = aligner(self._model, self._units)
+        self._align = alignment_function(self._model, self._units)
 
     def load(self) -> None:
         """Read and compute the utterances; once, before the first `measure`."""
@@ -129,7 +129,7 @@ class WerEvaluator:
         for utterance in reversed(self._utterances[: len(self._utterances) // 2 + 1]):
             with suppress(RejectedExample):
                 labels = self._units.labels(utterance.text)
-                if shown(len(utterance.features), len(labels)):
+                if is_plottable(len(utterance.features), len(labels)):
                     return self._align(utterance.features, labels)
         return None
 

@@ -9,7 +9,7 @@ from training.tiny import BINS, tiny_example, tiny_recipe, tiny_units
 from sonorant.delivery.ledger import MemoryLedger
 from sonorant.models.registry import build_model
 from sonorant.recipe.schema import Recipe
-from sonorant.training.alignment_view import aligner, shown
+from sonorant.training.alignment_view import alignment_function, is_plottable
 from sonorant.training.checkpoints import Progress
 from sonorant.training.collective import SingleProcess
 from sonorant.training.evaluation import DevUtterance, WerEvaluator
@@ -28,14 +28,14 @@ def model_of(section):
 
 def test_with_ctc_a_label_has_the_posterior_of_its_unit_at_each_frame():
     model = model_of({"family": "lstm_ctc", "layers": 1, "cells": 8})
-    found = aligner(model, tiny_units())(EXAMPLE.features, LABELS)
+    found = alignment_function(model, tiny_units())(EXAMPLE.features, LABELS)
     log_probs, _ = model.step(EXAMPLE.features[None], model.initial_state(1))
     np.testing.assert_allclose(found.weights, np.exp(np.asarray(log_probs)[0][:, LABELS].T), atol=1e-5)
     assert found.labels == tuple(EXAMPLE.text.split())
 
 
 def test_with_attention_a_label_and_the_end_have_its_weights():
-    found = aligner(model_of(BFA), tiny_units())(EXAMPLE.features, LABELS)
+    found = alignment_function(model_of(BFA), tiny_units())(EXAMPLE.features, LABELS)
     np.testing.assert_allclose(found.weights.sum(1), 1, atol=1e-5)
     assert found.weights.shape == (len(LABELS) + 1, len(EXAMPLE.features))
     assert found.labels == (*EXAMPLE.text.split(), "</s>")
@@ -56,7 +56,7 @@ def test_the_utterance_of_median_length_is_shown_that_can_be_spelt_and_plotted()
     long = DevUtterance(np.zeros((20_001, BINS), np.float32), "one")
     assert evaluator([long]).alignment() is None
     assert evaluator([]).alignment() is None
-    assert [shown(20_000, 1), shown(20_001, 1), shown(9, 0)] == [True, False, False]
+    assert [is_plottable(20_000, 1), is_plottable(20_001, 1), is_plottable(9, 0)] == [True, False, False]
 
 
 def test_every_evaluation_of_dev_logs_it_and_draws_it(tmp_path):
@@ -78,7 +78,7 @@ def test_every_evaluation_of_dev_logs_it_and_draws_it(tmp_path):
 
 def test_percentages_are_those_of_the_weights(tmp_path):
     reporter = Reporter(MetricsLog(tmp_path / "log", 0.0))
-    view = aligner(model_of(BFA), tiny_units())(EXAMPLE.features, LABELS)
+    view = alignment_function(model_of(BFA), tiny_units())(EXAMPLE.features, LABELS)
     reporter.dev(Progress(step=1, dev=0.5), "wer", 1.0, view)
     reporter.close()
     line = json.loads((tmp_path / "log").read_text().splitlines()[-1])
