@@ -119,6 +119,14 @@ def test_scanning_finds_what_was_written(shard: Path) -> None:
     np.testing.assert_array_equal(written.lengths, scanned.lengths)
 
 
+def test_scanning_looks_for_the_next_record_as_far_as_it_may_be(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonorant.corpus.index._SEARCH_BYTES", 100)
+    written = load_index(shard)
+    assert written.lengths[2] > 1000
+    _flip(shard, int(written.offsets[2]))
+    np.testing.assert_array_equal(scan_shard(shard).offsets, written.offsets)
+
+
 def test_missing_shards_are_named_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(BadShard, match="no shards of split 'train'; run `sonorant prepare` first"):
         ShardSet.open(tmp_path, "train")
