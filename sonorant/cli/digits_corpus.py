@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from pathlib import Path
 
 import soundfile
@@ -48,7 +49,7 @@ def obtain_digits(data: Path, say: Callable[[str], None], url: str = FSDD_URL) -
     say(f"No recordings here; downloading the Free Spoken Digit Dataset from {url}")
     try:
         recordings = _download(url)
-    except (OSError, tarfile.TarError, BadCorpus) as error:
+    except (OSError, HTTPException, EOFError, tarfile.TarError, BadCorpus) as error:
         say(f"That failed ({error}). espeak-ng speaks the digits instead: synthetic voices, NOT real speech.")
         _speak_all(data)
         return

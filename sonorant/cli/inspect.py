@@ -36,6 +36,8 @@ def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
     if source.is_dir():
+        if assignments:
+            raise click.UsageError(f"--set changes a recipe; {source} is a folder, whose model is made: leave it out")
         path = source / "recipe.yaml"
         if not path.is_file():
             raise BadRun(f"{source}: has no {path.name}; expected a recipe, a run folder or an exported model")

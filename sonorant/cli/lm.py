@@ -94,10 +94,11 @@ def _score(path: Path, texts: tuple[Path, ...]) -> None:
 def _progress() -> Iterator[Callable[[str], None]]:
     """Show what is done now; nothing when nobody watches."""
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _doing: None
         return
     with console.status("") as status:
-        yield lambda doing: status.update(doing)
+        yield lambda doing: status.update(escape(doing))

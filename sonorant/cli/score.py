@@ -73,14 +73,12 @@ def command(
     Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval resamples
     speakers where all utterances have one and there are at least ten, else utterances.
     """
-    if times:
-        _check_times(written, ignore_spaces)
+    _check_times(times, written, ignore_spaces)
     references = read_transcripts(reference, format)
-    pairs = pair_up(references, read_transcripts(hypothesis, format))
     spelling = _spelling(normalised, language, written)
-    pairs = {name: (spelling(said), spelling(heard)) for name, (said, heard) in pairs.items()}
+    pairs = _spelt(pair_up(references, read_transcripts(hypothesis, format)), spelling)
     if ignore_spaces:
-        pairs = {name: _spaces_ignored(r, h, characters) for name, (r, h) in pairs.items()}
+        pairs = {name: _spaces_ignored(said, heard, characters) for name, (said, heard) in pairs.items()}
     aligned = {name: align(said, heard, "character" if characters else "word") for name, (said, heard) in pairs.items()}
     scored = Scored(
         metric="CER" if characters else "sWER" if ignore_spaces else "WER",
@@ -91,9 +89,7 @@ def command(
         times=_times(reference, hypothesis, spelling) if times else None,
     )
     if html is not None:
-        title = f"{hypothesis} against {reference}"
-        document = page(title, scored.summary(), aligned)
-        atomic_write(html, document)
+        atomic_write(html, page(f"{hypothesis} against {reference}", scored.summary(), aligned))
     (show_json if as_json else show_text)(scored, alignments, top)
 
 
@@ -111,8 +107,12 @@ def _spelling(normalised: bool, language: Language | None, written: str | None) 
     return as_figures
 
 
-def _check_times(written: str | None, ignore_spaces: bool) -> None:
-    if written or ignore_spaces:
+def _spelt(pairs: dict[str, tuple[str, str]], spelling: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+    return {name: (spelling(said), spelling(heard)) for name, (said, heard) in pairs.items()}
+
+
+def _check_times(times: bool, written: str | None, ignore_spaces: bool) -> None:
+    if times and (written or ignore_spaces):
         other = "--written" if written else "--ignore-spaces"
         raise click.UsageError(f"--times with {other}: expected one of them; words that {other} makes have no times")
 

@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from click.core import ParameterSource
 
 from sonorant.cli.settings import find_run, host_port
+
+if TYPE_CHECKING:
+    from services.recognizer_client.layout import Layout
 
 __all__ = ["command"]
 
@@ -82,10 +85,7 @@ def command(
     Of a folder all recordings below it are streamed; a pattern in quotes is expanded. A file that cannot be read is
     named and skipped; the exit code is 65 then.
     """
-    if bool(files) == mic:
-        raise click.UsageError("give either recordings or --mic")
-    if (server is None) == (run is None):
-        raise click.UsageError("give either --server or --run")
+    _check_sources(files, mic, server, run)
     from services.recognizer_client.layout import Layout
     from services.recognizer_client.patterns import expanded
 
@@ -93,10 +93,7 @@ def command(
         raise click.UsageError(f"--mic prints text as it is spoken; for recordings alone: {given}")
     files = expanded(files)
     layout = Layout("json" if as_json else format, words, nbest)
-    if layout.format in ("srt", "vtt") and output is None and (len(files) > 1 or os.path.isdir(files[0])):
-        raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
-    if layout.format in ("srt", "vtt") and (words or nbest > 1):
-        raise click.UsageError(f"--format {layout.format} is of the best words alone; --words and --nbest are for text")
+    _check_captions(layout, files, output)
     from services.recognizer_client.api_key import read_api_key
     from services.recognizer_client.transcribing import Request, transcribe, transcribe_with_own_recognizer
 
@@ -106,3 +103,19 @@ def command(
         transcribe(server, request)
     elif run is not None:
         transcribe_with_own_recognizer(find_run(run).path, request)
+
+
+def _check_sources(files: tuple[Path, ...], mic: bool, server: str | None, run: Path | None) -> None:
+    if bool(files) == mic:
+        raise click.UsageError("give either recordings or --mic")
+    if (server is None) == (run is None):
+        raise click.UsageError("give either --server or --run")
+
+
+def _check_captions(layout: "Layout", files: tuple[Path, ...], output: Path | None) -> None:
+    if layout.format not in ("srt", "vtt"):
+        return
+    if output is None and (len(files) > 1 or os.path.isdir(files[0])):
+        raise click.UsageError(f"--format {layout.format} of several recordings is a file each: give --output FOLDER")
+    if layout.words or layout.nbest > 1:
+        raise click.UsageError(f"--format {layout.format} is of the best words alone; --words and --nbest are for text")

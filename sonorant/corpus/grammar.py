@@ -36,6 +36,7 @@ __all__ = ["Alternative", "Grammar", "read_grammar"]
 _START = "sentence"
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
 _TOKEN = re.compile(r"<([^<>]*)>|[^\s<>]+")
+_MOST_WEIGHT = 1e300  # so that the sum of a rule's is a number
 _FEWEST_NEW = 0.01  # of the last draws; with fewer new sentences among them, the grammar is as good as exhausted
 _LAST_DRAWS = 5000
 
@@ -164,8 +165,8 @@ def _alternative(written: object) -> Alternative:
         raise ValueError(f"found the key {sorted(map(str, unknown))[0]}, expected say and weight")
     if not isinstance(text, str):
         raise ValueError(f"found {_brief(text)}, expected a text; quote what YAML takes for a number")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
-        raise ValueError(f"weight={weight!r} of {text!r}: must be a number above 0")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= _MOST_WEIGHT:
+        raise ValueError(f"weight={_brief(weight)} of {text!r}: must be a number above 0, at most {_MOST_WEIGHT:g}")
     tokens = tuple(found[0] for found in _TOKEN.finditer(text))
     if "".join(tokens) != "".join(text.split()) or not all(
         _RULE.fullmatch(token[1:-1]) for token in tokens if token.startswith("<")

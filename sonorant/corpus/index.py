@@ -9,6 +9,7 @@ import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -109,18 +110,21 @@ def scan_shard(shard: Path) -> ShardIndex:
             length = header_length(file.read(HEADER_BYTES))
             end = size + 1 if length is None else offset + HEADER_BYTES + length + FOOTER_BYTES
             if end > size:
-                file.seek(offset + 1)
-                end = _next_header(file.read(_SEARCH_BYTES), offset + 1, size)
+                end = _next_header(file, offset + 1, size)
             found.append((offset, end - offset))
             offset = end
     table = np.array(found, np.int64).reshape(-1, 2)
     return ShardIndex(size, table[:, 0].copy(), table[:, 1].copy())
 
 
-def _next_header(content: bytes, start: int, size: int) -> int:
-    """Return the position of the first sound header in `content`, which begins at `start`; `size` if there is none."""
-    for i in range(len(content) - HEADER_BYTES + 1):
-        length = header_length(content[i : i + HEADER_BYTES])
-        if length is not None and start + i + HEADER_BYTES + length + FOOTER_BYTES <= size:
-            return start + i
+def _next_header(file: BinaryIO, start: int, size: int) -> int:
+    """Return the position of the first sound header from `start` on; `size` if there is none."""
+    while start < size:
+        file.seek(start)
+        content = file.read(_SEARCH_BYTES + HEADER_BYTES - 1)
+        for i in range(len(content) - HEADER_BYTES + 1):
+            length = header_length(content[i : i + HEADER_BYTES])
+            if length is not None and start + i + HEADER_BYTES + length + FOOTER_BYTES <= size:
+                return start + i
+        start += _SEARCH_BYTES
     return size

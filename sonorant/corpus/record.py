@@ -82,27 +82,23 @@ class Record:
             rate = feature["sample_rate_hz"].int64_list.value[0]
             samples = feature["samples"].int64_list.value[0]
             audio = feature["audio"].bytes_list.value[0]
-        except (DecodeError, IndexError, UnicodeDecodeError) as error:
+            spelt = [word.decode() for word in feature["words/text"].bytes_list.value]
+            edges = (feature[f"words/{edge}_sample"].int64_list.value for edge in ("start", "end"))
+            spans = list(zip(spelt, *edges, strict=True))
+        except (DecodeError, IndexError, ValueError) as error:
             raise BadShard(
                 f"is no utterance that `sonorant prepare` wrote ({error}); prepare the corpus again"
             ) from error
         if rate <= 0 or encoding not in get_args(Encoding):
             known = ", ".join(get_args(Encoding))
             raise BadShard(f"has sample rate {rate} and encoding {encoding!r}, expected {known}; prepare again")
-        spans = zip(
-            feature["words/text"].bytes_list.value,
-            feature["words/start_sample"].int64_list.value,
-            feature["words/end_sample"].int64_list.value,
-            strict=True,
-        )
-        words = tuple(WordSpan(word.decode(), start / rate, end / rate) for word, start, end in spans)
         return cls(
             **text,
             sample_rate_hz=rate,
             duration_s=samples / rate,
             encoding=cast(Encoding, encoding),
             audio=audio,
-            words=words,
+            words=tuple(WordSpan(word, start / rate, end / rate) for word, start, end in spans),
         )
 
     def _samples(self, seconds: float) -> int:

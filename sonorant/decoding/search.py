@@ -6,7 +6,7 @@ encoded frames, and its search drives the model's decoder, without a change for 
 its utterance, so a hundred streams are a hundred searches, and none depends on its neighbours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,7 +76,38 @@ def _monotonic(units: Units, frame_seconds: float, decoding: DecodingRecipe, dec
     return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, decoding.length_bonus, scorer.by_label)
 
 
+def _ctc_together(
+    units: Units,
+    frame_seconds: float,
+    decoding: DecodingRecipe,
+    decoder: LabelDecoder | None,
+    scorer: Scorer,
+    utterances: Sequence[NDArray[np.float32]],
+) -> list[Hypothesis]:
+    best: list[Hypothesis] = []
+    for first in range(0, len(utterances), _SIDE_BY_SIDE):
+        batch = utterances[first : first + _SIDE_BY_SIDE]
+        searches = [_ctc(units, frame_seconds, decoding, decoder, scorer) for _ in batch]
+        search_whole(zip(searches, batch, strict=True))
+        best += [search.hypotheses(1)[0] for search in searches]
+    return best
+
+
+def _labels_together(
+    units: Units,
+    frame_seconds: float,
+    decoding: DecodingRecipe,
+    decoder: LabelDecoder,
+    scorer: Scorer,
+    utterances: Sequence[NDArray[np.float32]],
+) -> list[Hypothesis]:
+    beam = LabelBeam(decoder, units.size, decoding.beam, _scoring(decoding, scorer))
+    return [found[0] for found in search_in_batches(beam, units, frame_seconds, utterances)]
+
+
 _SEARCHES = {"ctc": _ctc, "labels": _labels, "monotonic": _monotonic}
+# Of whole utterances; those of other kinds are searched one by one.
+_TOGETHER: dict[str, Callable[..., list[Hypothesis]]] = {"ctc": _ctc_together, "labels": _labels_together}
 
 
 def open_search(
@@ -108,17 +139,9 @@ def search_all(
 
     Arguments as those of `open_search`; raises BadLogProbs.
     """
-    if kind == "labels":
-        beam = LabelBeam(decoder, units.size, decoding.beam, _scoring(decoding, scorer))
-        return [found[0] for found in search_in_batches(beam, units, frame_seconds, utterances)]
+    if kind in _TOGETHER:
+        return _TOGETHER[kind](units, frame_seconds, decoding, decoder, scorer, utterances)
     best: list[Hypothesis] = []
-    if kind == "ctc":
-        for first in range(0, len(utterances), _SIDE_BY_SIDE):
-            batch = utterances[first : first + _SIDE_BY_SIDE]
-            searches = [_ctc(units, frame_seconds, decoding, decoder, scorer) for _ in batch]
-            search_whole(zip(searches, batch, strict=True))
-            best += [search.hypotheses(1)[0] for search in searches]
-        return best
     for frames in utterances:
         search = open_search(kind, units, frame_seconds, decoding, decoder, scorer)
         if len(frames):

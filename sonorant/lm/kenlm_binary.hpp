@@ -146,12 +146,18 @@ private:
             for (uint64_t left = buckets(counts_[order - 1]); left-- > 0;) {
                 const auto key = take<uint64_t>();
                 const Weights weights{take<float>(), longest ? 0 : take<float>()};
-                if (key != 0) builder_->append(order, key, weights);
+                if (key != 0) builder_->append(order, key, finite(weights));
             }
         }
     }
 
-    void unigram(Word word, Weights weights) { builder_->append_word(builder_->vocabulary().word(word), weights); }
+    void unigram(Word word, Weights weights) { builder_->append_word(builder_->vocabulary().word(word), finite(weights)); }
+
+    static Weights finite(Weights weights) {
+        if (!std::isfinite(weights.probability) || !std::isfinite(weights.back_off))
+            fail("a probability or back-off weight is infinite or NaN; it is damaged");
+        return weights;
+    }
 
     // ---------------------------------------------------------------------------------------------------------- trie
 
@@ -262,7 +268,7 @@ private:
                     const uint64_t word = field(bits_[order - 2], i, 0, bits_[order - 2].word);
                     const uint64_t key = extend(keys[parent], static_cast<Word>(word));
                     if (!longest) longer_keys[i] = key;
-                    builder_->append(order, key, flagged(weights(order, i), !longest && after[i] < after[i + 1]));
+                    builder_->append(order, key, flagged(finite(weights(order, i)), !longest && after[i] < after[i + 1]));
                 }
             keys.swap(longer_keys);
             next = after;

@@ -78,7 +78,7 @@ def alignment_plot(alignments: Sequence[Line]) -> str:
     figure, axes = plt.subplots(len(chosen), 1, figsize=(8, height * len(chosen)), sharex=True, squeeze=False)
     for row, line in zip(axes[:, 0], chosen, strict=True):
         row.imshow(line["percent"], aspect="auto", cmap="magma", vmin=0, vmax=100, interpolation="nearest")
-        row.set_yticks(range(len(line["labels"])), labels=line["labels"])
+        row.set_yticks(range(len(line["labels"])), labels=line["labels"], parse_math=False)
         row.set_ylabel(f"step {line['step']}")
     axes[-1, 0].set_xlabel("encoded frame")
     return svg_text(figure)
@@ -112,7 +112,9 @@ def stages_plot(views: Sequence[StageView]) -> str:
             spectrogram.axvline(word.start_s, color="white", linewidth=0.7)
             spectrogram.axvline(word.end_s, color="white", linewidth=0.7, linestyle=":")
             middle_s = (word.start_s + word.end_s) / 2
-            trace.annotate(word.word, (middle_s, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=9)
+            above = (middle_s, 1.02)
+            label = trace.annotate(word.word, above, xycoords=("data", "axes fraction"), ha="center", fontsize=9)
+            label.set_parse_math(False)
     rows[-1].set_xlabel("time (s)")
     return svg_text(figure)
 

@@ -8,7 +8,7 @@ from sonorant.text.section import TextRecipe
 
 __all__ = ["first_number", "normalise"]
 
-_SPOKEN = "%&@#"  # Unicode calls them punctuation, but they are read out as words
+_SPOKEN = "%‰&@#§"  # Unicode calls them punctuation, but they are read out as words
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'"))
 _ACCENT_FOR_APOSTROPHE = re.compile(r"(?<=\w)[\u00b4`](?=\w)")  # l´eau: a key beside the right one
 _LIGATURES = str.maketrans({"œ": "oe", "Œ": "OE", "æ": "ae", "Æ": "AE"})

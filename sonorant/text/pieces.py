@@ -79,11 +79,14 @@ def symbols(processor: "SentencePieceProcessor") -> tuple[str, ...]:
 
 
 def encode(processor: "SentencePieceProcessor", text: str) -> list[int]:
-    """Return the numbers of the pieces of `text`; RejectedExample names the first symbol that none of them spells."""
+    """Return the numbers of the pieces of `text`.
+
+    RejectedExample names the first symbol that none of them spells, or the text, if each symbol is in a longer piece.
+    """
     numbers: list[int] = processor.EncodeAsIds(text)
     if _UNKNOWN in numbers or WORD_START in text:
         spelt = set("".join(symbols(processor))) - {WORD_START}
-        missing = next(symbol for symbol in "".join(text.split()) if symbol not in spelt)
+        missing = next((symbol for symbol in "".join(text.split()) if symbol not in spelt), text)
         raise RejectedExample(
             f"transcript {text!r} has {missing!r}, which no piece of units.json spells; correct the "
             "transcript, or learn the pieces from text that has it"

@@ -49,9 +49,11 @@ class Outputs:
 
 
 def is_of(folder: Path, origin: str) -> bool:
-    """Return whether the folder has outputs of that origin."""
-    path = folder / _UTTERANCES
-    return path.exists() and bool(json.loads(path.read_text(encoding="utf-8"))["origin"] == origin)
+    """Return whether the folder has outputs of that origin; damaged ones are of none."""
+    try:
+        return bool(json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))["origin"] == origin)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def write_outputs(

@@ -25,13 +25,18 @@ def _archive(names):
 
 @pytest.fixture
 def serve():
-    """Serve bytes over HTTP on a free port; gives a function from bytes to their address."""
+    """Serve bytes over HTTP on a free port; gives a function from bytes, and headers, to their address."""
     servers = []
 
-    def start(content):
+    def start(content, **headers):
         class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
             def do_GET(self):
+                self.close_connection = True
                 self.send_response(200)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -62,7 +67,9 @@ def test_what_is_there_is_not_brought_again(tmp_path, serve):
     obtain_digits(tmp_path, pytest.fail, NOWHERE)
 
 
-@pytest.mark.parametrize("content", [b"not an archive", _archive(["README.md"])])
+@pytest.mark.parametrize(
+    "content", [b"not an archive", _archive(["README.md"]), _archive(["x/recordings/3_george_7.wav"])[:-20]]
+)
 def test_without_a_usable_download_espeak_speaks_and_says_so(tmp_path, serve, monkeypatch, content):
     monkeypatch.setattr(digits_corpus, "_TAKES", 1)
     said = []
@@ -72,6 +79,14 @@ def test_without_a_usable_download_espeak_speaks_and_says_so(tmp_path, serve, mo
     assert all(soundfile.info(path).duration > 0.2 for path in recordings)
     assert "synthetic" in (tmp_path / "fsdd/SOURCE").read_text()
     assert any("NOT real speech" in line for line in said)
+
+
+def test_a_download_that_is_cut_off_is_none(tmp_path, serve, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = []
+    with pytest.raises(Unavailable, match="no recordings, no network and no espeak-ng"):
+        obtain_digits(tmp_path, said.append, serve(b"100\r\ncut", Transfer_Encoding="chunked"))
+    assert "That failed (IncompleteRead" in said[-1]
 
 
 def test_without_network_and_espeak_it_says_what_to_do(tmp_path, monkeypatch):

@@ -1,5 +1,8 @@
+from functools import partial
+
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from sonorant.cli.lm import command
 
@@ -41,3 +44,11 @@ def test_arguments_that_do_not_fit_are_refused(lm, arguments, message):
     done = lm(*arguments)
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_brackets_in_a_path_are_no_markup_on_a_terminal(lm, tmp_path, monkeypatch):
+    monkeypatch.setattr("rich.console.Console", partial(Console, force_terminal=True))
+    (tmp_path / "x[").mkdir()
+    (tmp_path / "x[/b].txt").write_text(TEXT)
+    done = lm("x[/b].txt", "-o", "model.arpa")
+    assert done.exit_code == 0, done.exception

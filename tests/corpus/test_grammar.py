@@ -111,6 +111,10 @@ def test_more_sentences_than_there_are_end_with_an_error(tmp_path: Path) -> None
         ("rules: {sentence: [7]}", "rules.sentence: found 7, expected a text; quote what YAML takes for a number"),
         ("rules: {sentence: [{say: a, wait: 2}]}", "rules.sentence: found the key wait, expected say and weight"),
         ("rules: {sentence: [{say: a, weight: 0}]}", "rules.sentence: weight=0 of 'a': must be a number above 0"),
+        (
+            f"rules: {{sentence: [{{say: a, weight: 1{'0' * 400}}}]}}",
+            "of 'a': must be a number above 0, at most 1e\\+300",
+        ),
         ("rules: {sentence: [{say: a, weight: .nan}]}", "rules.sentence: weight=nan of 'a': must be a number above 0"),
         ("rules: {sentence: [a <b]}", "rules.sentence: 'a <b': < and > stand around the name of a rule only"),
         ("rules: {sentence: [<B>], B: [a]}", "rules.B: a rule's name has lower-case letters"),

@@ -12,6 +12,7 @@ from sonorant.corpus.record import Record, decode_audio, encode_audio
 from sonorant.corpus.shards import ShardSet, not_here, shard_name, write_shard
 from sonorant.delivery.example import Lineage
 from sonorant.errors import BadShard, Unavailable
+from sonorant.v1 import record_pb2
 
 
 @pytest.fixture
@@ -119,6 +120,14 @@ def test_scanning_finds_what_was_written(shard: Path) -> None:
     np.testing.assert_array_equal(written.lengths, scanned.lengths)
 
 
+def test_scanning_looks_for_the_next_record_as_far_as_it_may_be(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sonorant.corpus.index._SEARCH_BYTES", 100)
+    written = load_index(shard)
+    assert written.lengths[2] > 1000
+    _flip(shard, int(written.offsets[2]))
+    np.testing.assert_array_equal(scan_shard(shard).offsets, written.offsets)
+
+
 def test_missing_shards_are_named_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(BadShard, match="no shards of split 'train'; run `sonorant prepare` first"):
         ShardSet.open(tmp_path, "train")
@@ -145,6 +154,19 @@ def test_a_shard_that_is_away_is_the_machines_trouble_and_no_record_is_damaged(t
 def test_foreign_record_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadShard, match="is no utterance"):
         Record.from_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", ["a word that is not UTF-8", "a word without an end"])
+def test_a_record_whose_words_do_not_fit_is_refused(spoil: str) -> None:
+    message = record_pb2.Record()
+    message.ParseFromString(record(0).to_bytes())
+    feature = message.features.feature
+    feature["words/text"].bytes_list.value.append(b"\xff" if spoil == "a word that is not UTF-8" else b"one")
+    feature["words/start_sample"].int64_list.value.append(0)
+    if spoil == "a word that is not UTF-8":
+        feature["words/end_sample"].int64_list.value.append(100)
+    with pytest.raises(BadShard, match="is no utterance"):
+        Record.from_bytes(message.SerializeToString())
 
 
 def _flip(path: Path, position: int, bit: int = 0) -> None:

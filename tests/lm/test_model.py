@@ -131,6 +131,19 @@ def test_a_damaged_binary_raises_or_reads_but_does_not_crash(data):
     model.score_sentence("one two three two")
 
 
+@pytest.mark.parametrize("name", ["probing.bin", "trie.bin"])
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+def test_a_binary_with_a_weight_that_is_no_finite_number_is_refused(name, weight, tmp_path):
+    """A search would compare hypotheses with NaN, and have no order of them."""
+    data = (KENLM / name).read_bytes()
+    model = NgramModel.read(KENLM / name)
+    of_one = np.float32(model.score(model.null(), model.index("one"))[0])
+    found = next(value for value in (of_one, -of_one) if value.tobytes() in data)  # its sign is a flag
+    (tmp_path / name).write_bytes(data.replace(found.tobytes(), np.float32(weight).tobytes()))
+    with pytest.raises(BadLanguageModel, match=rf"{name}: a probability or back-off weight is infinite or NaN"):
+        NgramModel.read(tmp_path / name)
+
+
 def test_probing_with_rest_costs_is_refused_by_name(tmp_path):
     data = bytearray((KENLM / "probing.bin").read_bytes())
     at = data.index(b"\0\0\xc0\x3f", 80) + 4  # after the multiplier, 1.5

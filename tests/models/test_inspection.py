@@ -141,3 +141,10 @@ def test_a_language_model_costs_by_the_label_and_has_no_latency(tmp_path):
 def test_a_folder_without_a_recipe_is_named(tmp_path):
     with pytest.raises(BadRun, match=r"has no recipe\.yaml; expected a recipe, a run folder or an exported model"):
         CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_a_setting_of_a_model_that_is_made_is_refused(tmp_path):
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(tiny_recipe()))
+    done = CliRunner().invoke(command, [str(tmp_path), "--set", "model.cells=7"])
+    assert done.exit_code == 2
+    assert f"--set changes a recipe; {tmp_path} is a folder, whose model is made: leave it out" in done.output

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import signal
 
+from sonorant.delivery.example import WordSpan
 from sonorant.report import plots
+from sonorant.report.stage_view import StageView
 
 RATE_HZ = 8000
 
@@ -31,3 +33,10 @@ def test_power_of_a_long_recording_takes_little_beside_it():
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < ten_minutes.nbytes
+
+
+def test_words_with_two_dollar_signs_are_no_formulas():
+    word = r"$\nothing$"
+    view = StageView("recording", np.ones(800, np.float32), RATE_HZ, (WordSpan(word, 0.0, 0.1),))
+    plots.stages_plot([view])
+    plots.alignment_plot([{"labels": [word], "percent": [[100]], "step": 1}])

@@ -37,6 +37,7 @@ texts = st.text() | st.text("'’´` aelLnquœÉé\u0301\u0327ㅋ안각ﾡ
         ("' quoted ' words", "quoted words"),
         ("\uff26\uff35\uff2c\uff2c width", "full width"),
         ("ﬁve % more", "five % more"),
+        ("5 ‰ (§ 3)", "5 ‰ § 3"),
         ("cafe\u0301", "café"),
         ("don´t don`t `quoted´", "don't don't quoted"),
         ("ㅋㅋ ㅇㅋ ᄒ\u1161\u11ab", "ㅋㅋ ㅇㅋ 한"),

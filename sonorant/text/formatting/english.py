@@ -152,4 +152,5 @@ _PAIRS = Grammar(
     between=("between", "and"),
     openers={"between", "from"},
     clock={"to": {5, 10, 20, 25}},
+    past={"past"},
 )

@@ -88,4 +88,5 @@ _PAIRS = Grammar(
     between=("entre", "et"),
     openers={"entre", "de"},
     clock={},
+    past=frozenset(),
 )

@@ -30,7 +30,7 @@ class Grammar:
     words. time: reads a time of day that needs no word before it. pronoun: whether a number is a word of its own.
     scales: words that multiply, and their factors. joints: words between two numbers, and their texts. between: the
     word before a pair, and the one that joins it. openers: words that begin a pair. clock: joints of times of day, and
-    the minutes before them.
+    the minutes before them. past: words between minutes and the hour that they are written after.
     """
 
     amount: Callable[[Tokens, int], Amount | None]
@@ -42,6 +42,7 @@ class Grammar:
     between: tuple[str, str]
     openers: Set[str]
     clock: Mapping[str, Set[int]]
+    past: Set[str]
 
 
 class _Two(NamedTuple):
@@ -68,8 +69,8 @@ def pair(tokens: Tokens, i: int, *, words_below: int, grammar: Grammar) -> Match
         return None
     text = read.text or (second.text if second else "")
     sign = text.partition(second.text)[0] if second else ""
-    if any(map(str.isdigit, sign)):
-        return Match(None, read.end)  # "five or ten past three p m": the hour comes first
+    if any(map(str.isdigit, sign)) or (second and _past_hour(tokens, second, read, grammar)):
+        return Match(None, read.end)  # "cinq ou dix heures moins vingt": 9 h 40; "five or ten past three p m": 3:10
     if second and tokens.at(i - 1) not in grammar.openers:
         minutes = grammar.clock.get(tokens.at(first.end), ())
         timed = second.value <= _HOURS and (alone or grammar.time(tokens, first.end + 1))
@@ -95,6 +96,11 @@ def _two(tokens: Tokens, i: int, grammar: Grammar) -> _Two | None:
     if second is None or read is None or read.end < second.end or (read.text is None and read.end > second.end):
         return None  # a part of a year, of digits, of an ordinal
     return _Two(first, joint, second, read)
+
+
+def _past_hour(tokens: Tokens, second: Amount, read: Match, grammar: Grammar) -> bool:
+    """Return whether the second number is minutes; in "ten past ten" their figures are those of the hour."""
+    return read.end > second.end and tokens.at(second.end) in grammar.past
 
 
 def _ends(match: Match | None, end: int) -> bool:

@@ -237,6 +237,8 @@ def test_a_scale_that_two_numbers_may_share_is_not_given_to_one(text):
         ("twenty to eight", "twenty to eight"),  # or 7:40
         ("from twenty to eight", "from 20 to 8"),
         ("five or ten past three p m", "five or ten past three p m"),
+        ("five or ten past ten p m", "five or ten past ten p m"),
+        ("ten or five past five p m", "ten or five past five p m"),
         ("half a million or a million dollars", "half a million or $1 million"),
     ],
 )

@@ -148,6 +148,7 @@ def test_a_scale_that_two_numbers_may_share_is_not_given_to_one(text):
         ("deux à trois millions de personnes", "2 à 3~millions de personnes"),
         ("vingt à trente personnes", "20 à 30 personnes"),
         ("cinq ou dix personnes", "5 ou 10 personnes"),
+        ("deux ou trois heures moins dix", "deux ou trois heures moins dix"),
         ("deux ou trois personnes", "deux ou trois personnes"),
         ("un à dix", "un à dix"),
         ("de un à dix", "de 1 à 10"),
