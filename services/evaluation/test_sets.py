@@ -56,7 +56,8 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
         (building / _ORIGIN).write_text(origin)
         with open(building / _MANIFEST, "w") as manifest:
             for example in _examples(shards, data_folder, test_set):
-                assert example.waveform is not None
+                if example.waveform is None:
+                    raise BadRun(f"evaluation.sets: {test_set.name}: run: {shards} has text alone; expected recordings")
                 name = f"{example.utterance}.wav"
                 samples = _pcm16(amplify(example.waveform, test_set.gain_db))
                 soundfile.write(building / name, samples, example.sample_rate_hz, subtype="PCM_16")

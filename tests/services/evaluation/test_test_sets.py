@@ -7,6 +7,7 @@ from services.evaluation.test_sets import read_references, write_test_set
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadRun
+from sonorant.recipe.loading import check_recipe
 from sonorant.recipe.training import TestSetRecipe
 from sonorant.run_folder import RunFolder
 
@@ -53,6 +54,20 @@ def test_a_set_of_a_run_that_is_not_prepared_names_the_set_and_the_folder(prepar
     data, run = prepared
     with pytest.raises(BadRun, match=r"evaluation\.sets: lost: run: .*nowhere/shards has no corpus"):
         write_test_set(run, data, TestSetRecipe(name="lost", split="test", run=str(tmp_path / "nowhere")))
+
+
+def test_a_set_of_a_language_model_s_run_has_no_recordings(prepared, tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"sentence {i}\n" for i in range(100)))
+    recipe = {
+        "version": 1,
+        "name": "lm",
+        "corpus": {"reader": "text", "path": "text.txt"},
+        "model": {"family": "lstm_lm"},
+    }
+    prepare(check_recipe(recipe, "lm"), tmp_path, RunFolder(tmp_path / "lm"), progress=lambda *_: None)
+    data, run = prepared
+    with pytest.raises(BadRun, match=r"evaluation\.sets: said: run: .*lm/shards has text alone"):
+        write_test_set(run, data, TestSetRecipe(name="said", split="test", run=str(tmp_path / "lm")))
 
 
 def test_a_room_changes_every_recording_and_keeps_its_length(prepared):
