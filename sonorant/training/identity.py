@@ -13,6 +13,7 @@ __all__ = ["Identity", "differences", "identity"]
 
 Identity: TypeAlias = Mapping[str, Any]
 
+_FAMILY = "model.family"
 _SECTIONS = {"seed", "corpus", "text", "stages", "features", "model"}
 
 
@@ -23,11 +24,14 @@ def identity(recipe: Recipe) -> Identity:
 
 
 def differences(then: Identity, now: Identity) -> list[str]:
-    """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default."""
+    """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default.
+
+    The model's family comes first, as the keys of one family are not those of another.
+    """
     old, new = dict(_leaves(then)), dict(_leaves(now))
     return [
         f"{key}: {old.get(key, 'default')} then, {new.get(key, 'default')} now"
-        for key in sorted(old.keys() | new.keys())
+        for key in sorted(old.keys() | new.keys(), key=lambda key: (key != _FAMILY, key))
         if old.get(key) != new.get(key)
     ]
 
