@@ -1,5 +1,6 @@
 """A test set as recordings: 16-bit WAV files and a JSON-lines manifest of references."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from sonorant.run_folder import RunFolder
 __all__ = ["Reference", "read_references", "shards_of", "write_test_set"]
 
 _MANIFEST = "manifest.jsonl"
+_LONGEST_NAME_BYTES = 250  # without suffix; Linux takes 255
 _ORIGIN = "origin"  # origin of the recordings; another origin rewrites them
 
 
@@ -56,8 +58,9 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
         (building / _ORIGIN).write_text(origin)
         with open(building / _MANIFEST, "w") as manifest:
             for example in _examples(shards, data_folder, test_set):
-                assert example.waveform is not None
-                name = f"{example.utterance}.wav"
+                if example.waveform is None:
+                    raise BadRun(f"evaluation.sets: {test_set.name}: run: {shards} has text alone; expected recordings")
+                name = _file_name(example.utterance)
                 samples = _pcm16(amplify(example.waveform, test_set.gain_db))
                 soundfile.write(building / name, samples, example.sample_rate_hz, subtype="PCM_16")
                 manifest.write(json.dumps(_manifest_line(example, name)) + "\n")
@@ -105,6 +108,14 @@ def _examples(folder: Path, data_folder: Path, test_set: TestSetRecipe) -> Itera
 def _pcm16(waveform: Waveform) -> NDArray[np.int16]:
     """Return the first microphone, [samples], in 16 bits."""
     return to_int16(waveform if waveform.ndim == 1 else waveform[0])
+
+
+def _file_name(utterance: str) -> str:
+    """Return a name for the file of an utterance, whose id may be a path, such as up/ann_1, and of any length."""
+    name = utterance.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
+    if len(name.encode()) > _LONGEST_NAME_BYTES:
+        name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+    return f"{name}.wav"
 
 
 def _manifest_line(example: Example, name: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ import click
 
 from sonorant.cli.settings import resolve_recipe, set_option
 from sonorant.errors import BadRun
+from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folders, read_manifest
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 
@@ -29,12 +30,34 @@ _ASSUMED_UNITS = 32
 def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
     """Print layers, shapes, parameters, receptive field, latency, operations and memory of a model.
 
-    Takes a recipe's file, the folder of a run or of an exported model, `exports/<model>/<version>`. The units of a
-    recipe are those of its tokenizer or of runs/<name>; if there are none yet, `text.pieces`, or 32 are assumed.
+    Takes a recipe's file, the folder of a run or of an exported model, `exports/<model>/<version>`; of an ensemble,
+    each member is shown, and JSON has them in `members`. The units of a recipe are those of its tokenizer or of
+    runs/<name>; if there are none yet, `text.pieces`, or 32 are assumed.
 
     Exit codes: 65 the folder has no recipe, or its units are damaged; 78 the recipe is wrong.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
+    members = _members(source)
+    inspected = [_inspected(one, assignments) for one in members or [source]]
+    if as_json:
+        figures = [asdict(of) | {"units_from": origin} for of, origin in inspected]
+        click.echo(json.dumps({"members": figures} if members else figures[0], indent=2))
+        return
+    for number, (of, origin) in enumerate(inspected):
+        if members:
+            click.echo(f"member {number} of {len(inspected)}:")
+        _show(of, origin)
+
+
+def _members(source: Path) -> list[Path]:
+    """Return the folders of an ensemble's members; none of anything else."""
+    if not (source / MANIFEST).is_file() or not (source / "recipe.yaml").is_file():
+        return []
+    return member_folders(source) if read_manifest(source).signature == ENSEMBLE else []
+
+
+def _inspected(source: Path, assignments: tuple[str, ...]) -> tuple["Inspection", str]:
+    """Return the figures of one model, and where its number of units is from."""
     if source.is_dir():
         if assignments:
             raise click.UsageError(f"--set changes a recipe; {source} is a folder, whose model is made: leave it out")
@@ -49,11 +72,7 @@ def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
     units, origin = _units(recipe, folder)
     from sonorant.models.inspection import inspect_model
 
-    figures = inspect_model(recipe, units)
-    if as_json:
-        click.echo(json.dumps(asdict(figures) | {"units_from": origin}, indent=2))
-    else:
-        _show(figures, origin)
+    return inspect_model(recipe, units), origin
 
 
 def _units(recipe: "Recipe", path: Path) -> tuple[int, str]:

@@ -1,39 +1,66 @@
 """`sonorant report`: writes a run's figures, and a page with plots."""
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sonorant.cli.settings import data_option, find_data_folder, find_run
+from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.recipe.document import Override
 from sonorant.run_folder import RunFolder
 
+if TYPE_CHECKING:
+    from sonorant.recipe import Recipe
+
 __all__ = ["command"]
+
+_OWN = ("evaluation.sets", "tracking.")
 
 
 @click.command("report")
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 @click.option("--compare", type=click.Path(path_type=Path), help="Another run to compare with.")
 @data_option
-def command(run: Path, compare: Path | None, data: Path | None) -> None:
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override the run's recipe: evaluation.sets, to report no others, or the tracker, e.g. "
+    "--set tracking.mlflow=runs/mlflow. Repeatable.",
+)
+def command(run: Path, compare: Path | None, data: Path | None, assignments: tuple[str, ...]) -> None:
     """Write report.json (every figure) and report.html (plots) of a trained and evaluated run.
 
-    If its recipe names a tracker, both go there too, with the error rates of the test sets.
+    Without --set it has all test sets that were measured with the model. If the recipe names a tracker, both go there
+    too, with the error rates of the test sets.
     """
     from sonorant.corpus.source import corpus_source
     from sonorant.recipe.loading import load_recipe
     from sonorant.report.writing import write_report
 
     folder = find_run(run)
+    recipe = load_recipe(folder.recipe, _overrides(assignments))
+    chosen = any(one.strip().startswith("evaluation.sets") for one in assignments)
+    sets = [one.name for one in recipe.evaluation.sets] if chosen else []
     other = find_run(compare) if compare else None
     found = find_data_folder(data)
-    if not write_report(folder, found, corpus_source(load_recipe(folder.recipe).corpus, found), other):
+    if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sets):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))
     _tell(figures)
     click.echo(f"{folder.report}\n{folder.summary}")
-    _track(folder, figures)
+    _track(folder, recipe, figures)
+
+
+def _overrides(assignments: tuple[str, ...]) -> list[Override]:
+    """Return the overrides of test sets and tracker; the rest of the recipe is that of the model."""
+    for assignment in assignments:
+        if not assignment.strip().startswith(_OWN):
+            raise click.BadParameter(f"--set {assignment}: expected evaluation.sets or tracking.KEY=VALUE")
+    return [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_OWN)]
 
 
 def _tell(figures: dict[str, Any]) -> None:
@@ -43,11 +70,9 @@ def _tell(figures: dict[str, Any]) -> None:
         click.echo(f"{name}: word error rate {rate:.2%} (95 % interval {low:.2%} to {high:.2%}) of {words} words")
 
 
-def _track(run: RunFolder, figures: dict[str, Any]) -> None:
-    """Send the report to the tracker of the run's recipe, if it names one; a failure is told, no more."""
+def _track(run: RunFolder, recipe: "Recipe", figures: dict[str, Any]) -> None:
+    """Send the report to the tracker of the recipe, if it names one; a failure is told, no more."""
     from services.tracking.reporting import track_report
-    from sonorant.recipe.loading import load_recipe
 
-    recipe = load_recipe(run.recipe)
     if recipe.tracking.mlflow:
         click.echo(track_report(run, recipe, figures), err=True)

@@ -106,11 +106,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     Raises BadAudio when a recording or the transcript cannot be used.
     """
     corpus = recipe.corpus
-    text = normalise(utterance.text, recipe.text)
-    if not text:
-        raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
-    if recipe.text.numbers == "refuse" and (number := first_number(text)):
-        raise BadAudio(shown(utterance.id), f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
+    text = _transcript(utterance, recipe)
     if not utterance.segments:
         return Record(utterance.id, utterance.speaker, text, corpus.sample_rate_hz, 0.0, "none", b""), []
     readings = [read_segment(segment, corpus) for segment in utterance.segments]
@@ -134,6 +130,16 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     return record, [reading.scaled for reading in readings if reading.scaled]
 
 
+def _transcript(utterance: Utterance, recipe: Recipe) -> str:
+    """Return the transcript in the recipe's spelling; raises BadAudio if there is none, or it has refused numbers."""
+    text = normalise(utterance.text, recipe.text)
+    if not text:
+        raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
+    if recipe.text.numbers == "refuse" and (number := first_number(text)):
+        raise BadAudio(shown(utterance.id), f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
+    return text
+
+
 def _origin(utterance: Utterance) -> str:
     """Return the first recording of an utterance; the id of one that is text alone."""
     return shown(utterance.segments[0].path if utterance.segments else utterance.id)
@@ -147,11 +153,11 @@ def _check_spelling(record: Record, tokenizer: Units) -> None:
 
 
 def check_recordings(recipe: Recipe, utterances: Sequence[Utterance]) -> list[tuple[str, Skipped]]:
-    """Return the ids of recordings that no string can be made with, and why: no audio, or no single word."""
+    """Return the ids of recordings that no string can be made with, and why: no audio, no single word, a number."""
     bad: list[tuple[str, Skipped]] = []
     for utterance in utterances:
-        words = normalise(utterance.text, recipe.text).split()
         try:
+            words = _transcript(utterance, recipe).split()
             if len(words) != 1:
                 said = f"its transcript {utterance.text!r} has {len(words)} words; strings join single ones"
                 raise BadAudio(shown(utterance.segments[0].path), said)

@@ -36,7 +36,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         alignment=alignment_plot(journal["alignment"]) if journal["alignment"] else None,
         durations=durations_plot(_histograms(figures)),
         stages=stages_plot(view_stages(recipe, run, data_folder)),
-        confusions={name: confusion_table(heard) for name, heard in outcomes.items()},
+        confusions={name: confusion_table(outcomes[name]) for name in figures["wer"]},
     )
     return page
 

@@ -1,7 +1,7 @@
 """The figures of a run, the content of `report.json`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,11 +22,12 @@ Summary: TypeAlias = dict[str, Any]
 _TOTALS = ("steps", "epochs", "audio_hours", "audio_hours_per_second", "parameters", "best_wer")
 
 
-def summarise(run: RunFolder, source: str) -> Summary:
+def summarise(run: RunFolder, source: str, sets: Collection[str] = ()) -> Summary:
     """Return every figure of a finished run.
 
-    source: of the recordings, in words. Error rates are fractions, times in the unit of their
-    name. Raises BadRun, naming what is missing, if the run has not been trained and evaluated.
+    source: of the recordings, in words. sets: names of the test sets; none: all that were measured. Error rates are
+    fractions, times in the unit of their name. Raises BadRun, naming what is missing, if the run has not been trained
+    and evaluated.
     """
     end = _end(run)
     card = run.shards / "card.json"
@@ -36,6 +37,7 @@ def summarise(run: RunFolder, source: str) -> Summary:
     evaluation = json.loads(run.evaluation.read_text())
     if "subjects" not in evaluation:
         raise BadRun(f"{run.evaluation}: of an earlier version; run `sonorant evaluate --run {run.path}` again")
+    evaluation["sets"] = _chosen(run, evaluation["sets"], sets)
     return {
         "wer": {name: _score(outcomes).rate for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
@@ -50,6 +52,15 @@ def summarise(run: RunFolder, source: str) -> Summary:
         "model": evaluation["model"],
         "corpus": {"source": source, **json.loads(card.read_text())},
     }
+
+
+def _chosen(run: RunFolder, measured: dict[str, Any], sets: Collection[str]) -> dict[str, Any]:
+    if missing := [name for name in sets if name not in measured]:
+        raise BadRun(
+            f"{run.evaluation}: has no test set {missing[0]}; there are {', '.join(measured) or 'none'}: "
+            f"run `sonorant evaluate --run {run.path}` with the same --set first"
+        )
+    return {name: outcomes for name, outcomes in measured.items() if name in sets or not sets}
 
 
 def _end(run: RunFolder) -> Line:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from sonorant.atomic import atomic_write
@@ -11,18 +12,24 @@ from sonorant.run_folder import RunFolder
 __all__ = ["write_report"]
 
 
-def write_report(run: RunFolder, data_folder: Path, source: str, compared: RunFolder | None = None) -> bool:
+def write_report(
+    run: RunFolder,
+    data_folder: Path,
+    source: str,
+    compared: RunFolder | None = None,
+    sets: Collection[str] = (),
+) -> bool:
     """Write the report of a trained and evaluated run, beside that of another run if one is given.
 
-    source: where the recordings come from, in a few words. Returns False if the report is there and was made of the
-    same files: then nothing is done. Raises BadRun, saying what is missing.
+    source: where the recordings come from, in a few words. sets: see `summarise`; of `run` alone. Returns False if the
+    report is there and was made of the same files: then nothing is done. Raises BadRun, saying what is missing.
     """
-    subject = _fingerprint(run, source, compared)
+    subject = _fingerprint(run, source, compared, sets)
     if run.report.exists() and run.summary.exists() and json.loads(run.summary.read_text()).get("subject") == subject:
         return False
     from sonorant.report.page import render_page  # loads matplotlib, which takes seconds
 
-    figures = summarise(run, source)
+    figures = summarise(run, source, sets)
     if compared is not None:
         figures["compared"] = {"run": compared.path.name, **_comparable(summarise(compared, source))}
     atomic_write(run.report, render_page(run, data_folder, figures))
@@ -34,9 +41,9 @@ def _comparable(figures: Summary) -> Summary:
     return {key: figures[key] for key in ("wer", "errors", "train_seconds", "t_session")}
 
 
-def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None) -> str:
+def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None, sets: Collection[str]) -> str:
     """Name what is reported, and the code that reports it."""
-    digest = hashlib.sha256(f"{source}\n{compared and compared.path.name}\n".encode())
+    digest = hashlib.sha256(f"{source}\n{compared and compared.path.name}\n{sorted(sets)}\n".encode())
     for reported in (run, compared) if compared else (run,):
         for path in (reported.recipe, reported.shards / "card.json", reported.metrics, reported.evaluation):
             digest.update(hashlib.sha256(path.read_bytes() if path.exists() else b"").digest())

@@ -20,20 +20,26 @@ _HALFWIDTH_JAMO = {
     if unicodedata.decomposition(chr(code))
 }
 # Only these words lose a letter before an apostrophe; in quelqu'un and presqu'île it belongs to the word.
-_ELIDED = r"(?<![\w'\u2019])((?:[cçdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['\u2019])"
+_ELIDED = r"(?<![\w'\u2019])((?:(?:[cçdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['\u2019])+)"  # several in j'l'ai
 _ELIDED_APART = re.compile(rf"{_ELIDED}\s+(?=\w)", re.IGNORECASE)
+_ELIDED_BEFORE_QUOTE = re.compile(rf'{_ELIDED}\s*(?:["\u201c\u201e]|[\u00ab\u2039]\s*)(?=\w)', re.IGNORECASE)
 _ELIDED_IN_FRONT = re.compile(rf"{_ELIDED}(?=\w)", re.IGNORECASE)
+# Soft hyphen, word joiner, byte order mark, marks of direction; joiners stay, as Indic and Persian spelling has them.
+_UNSEEN = (0x00AD, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF)
+_WITHOUT_UNSEEN: dict[int, str] = dict.fromkeys(_UNSEEN, "") | {0x200B: " "}  # "zero width space" parts words
 
 
 def normalise(text: str, recipe: TextRecipe) -> str:
     """Return `text` in NFKC, with case, punctuation, accents, ligatures and elisions by the recipe.
 
-    Words stand one space apart. Punctuation becomes a space ("well-known" is two words), but for apostrophes in any
-    typographic form, which depend on the language (`without_quotes`). Signs that are read out, such as % and +, stay:
-    units without them reject the transcript by name, where removal would train the model to skip a spoken word. Digits
-    stay for the same reason: their reading depends on what they count (1984, 3 h, 세 시 and 삼 분 for 3), which no
-    library of number words covers. Hangul letters outside syllables (ㅋㅋ) stay. Normalisation is idempotent.
+    Words stand one space apart, without invisible characters such as soft hyphens. Punctuation becomes a space ("well-
+    known" is two words), but for apostrophes in any typographic form, which depend on the language (`without_quotes`).
+    Signs that are read out, such as % and +, stay: units without them reject the transcript by name, where removal
+    would train the model to skip a spoken word. Digits stay for the same reason: their reading depends on what they
+    count (1984, 3 h, 세 시 and 삼 분 for 3), which no library of number words covers. Hangul letters outside syllables
+    (ㅋㅋ) stay. Normalisation is idempotent.
     """
+    text = text.translate(_WITHOUT_UNSEEN)
     if recipe.punctuation == "strip":
         text = _ACCENT_FOR_APOSTROPHE.sub("'", text).replace("\u00b4", " ")  # NFKC makes a space and an accent of it
     text = _nfkc(text)
@@ -45,10 +51,12 @@ def normalise(text: str, recipe: TextRecipe) -> str:
         text = unicodedata.normalize("NFC", text.translate(_LIGATURES))
     if recipe.language == "fr":
         text = _ELIDED_APART.sub(r"\1", text)
+        if recipe.punctuation == "strip":
+            text = _ELIDED_BEFORE_QUOTE.sub(r"\1", text)
     if recipe.punctuation == "strip":
         text = _without_punctuation(without_quotes(text.translate(_APOSTROPHES), recipe.language))
     if recipe.elisions == "detached":
-        text = _ELIDED_IN_FRONT.sub(r"\1 ", text)
+        text = _ELIDED_IN_FRONT.sub(lambda elided: re.sub(r"(?<=['\u2019])", " ", elided[0]), text)
     return " ".join(text.split())
 
 

@@ -14,6 +14,7 @@ __all__ = ["Identity", "differences", "identity"]
 
 Identity: TypeAlias = Mapping[str, Any]
 
+_FAMILY = "model.family"
 _SECTIONS = {"seed", "corpus", "text", "stages", "features", "model"}
 
 
@@ -24,10 +25,13 @@ def identity(recipe: Recipe) -> Identity:
 
 
 def differences(then: Identity, now: Identity) -> list[str]:
-    """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default."""
+    """Return each key whose value differs, as `model.cells: 192 then, 256 now`; an absent one has its default.
+
+    The model's family comes first, as the keys of one family are not those of another.
+    """
     old, new = ({".".join(path): value for path, value in leaves(one)} for one in (then, now))
     return [
         f"{key}: {old.get(key, 'default')} then, {new.get(key, 'default')} now"
-        for key in sorted(old.keys() | new.keys())
+        for key in sorted(old.keys() | new.keys(), key=lambda key: (key != _FAMILY, key))
         if old.get(key) != new.get(key)
     ]

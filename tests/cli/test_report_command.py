@@ -36,8 +36,13 @@ def write_heard(run, *outcomes):
     run.evaluation.write_text(json.dumps(document))
 
 
-def report(run):
-    done = CliRunner().invoke(command, ["--run", str(run.path), "--data", str(run.path.parent / "data")])
+def invoke(run, *assignments):
+    sets = [word for one in assignments for word in ("--set", one)]
+    return CliRunner().invoke(command, ["--run", str(run.path), "--data", str(run.path.parent / "data"), *sets])
+
+
+def report(run, *assignments):
+    done = invoke(run, *assignments)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -58,6 +63,37 @@ def test_a_tracker_gets_the_report_and_its_error_rates_once_each(tmp_path):
     artifacts = Path(found.info.artifact_uri.removeprefix("file://"))
     assert sorted(path.name for path in artifacts.iterdir()) == ["recipe.yaml", "report.html", "report.json"]
     assert (artifacts / "report.html").read_bytes() == run.report.read_bytes()
+
+
+def test_set_chooses_the_test_sets_and_without_it_all_are_reported(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    measured = json.loads(run.evaluation.read_text())
+    measured["sets"]["mixed"] = [RIGHT]
+    measured["streams"]["mixed"] = 4
+    run.evaluation.write_text(json.dumps(measured))
+    for assignments, expected in (
+        (("evaluation.sets=[{name: mixed, split: test}]",), {"mixed": 0}),
+        ((), {"heldout": 0.25, "mixed": 0}),
+    ):
+        report(run, *assignments)
+        assert json.loads(run.summary.read_text())["wer"] == expected
+        assert ("heldout" in run.report.read_text()) == ("heldout" in expected)
+
+
+def test_a_set_that_was_not_measured_is_named(tmp_path):
+    failed = invoke(reported_run(tmp_path, digits_recipe()), "evaluation.sets=[{name: mixed, split: test}]").exception
+    assert "has no test set mixed; there are heldout: run `sonorant evaluate" in str(failed)
+
+
+def test_set_sends_a_run_to_a_tracker_that_its_recipe_does_not_name(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    assert f"{tmp_path / 'mlflow'}: tracked as run" in report(run, f"tracking.mlflow={tmp_path / 'mlflow'}")
+
+
+def test_set_takes_no_other_key(tmp_path):
+    refused = invoke(reported_run(tmp_path, digits_recipe()), "training.epochs=3")
+    assert refused.exit_code == 2
+    assert "--set training.epochs=3: expected evaluation.sets or tracking.KEY=VALUE" in refused.output
 
 
 def test_a_tracker_that_is_gone_is_told_and_the_report_is_made(tmp_path):

@@ -11,6 +11,7 @@ from training.tiny import tiny_recipe
 
 from sonorant.cli.inspect import command
 from sonorant.errors import BadRun
+from sonorant.export.manifest import ENSEMBLE, Manifest
 from sonorant.models.inspection import inspect_model
 from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
@@ -136,6 +137,20 @@ def test_a_language_model_costs_by_the_label_and_has_no_latency(tmp_path):
     assert "tiny-lm: lstm_lm, text, 32 units" in done.output
     assert "flop a label" in done.output
     assert "latency" not in done.output
+
+
+def test_of_an_ensemble_each_member_is_shown(tmp_path):
+    manifest = Manifest("tiny", 2, 8000, 12, 0.01, (), "", {}, signature=ENSEMBLE)
+    (tmp_path / "manifest.json").write_text(manifest.to_json())
+    first, second = tiny_recipe(), recipe_of(family="lstm_ctc", layers=1, cells=7)
+    for path, recipe in (("", first), ("members/0", first), ("members/1", second)):
+        (tmp_path / path).mkdir(parents=True, exist_ok=True)
+        (tmp_path / path / "recipe.yaml").write_text(dump_recipe(recipe))
+    printed = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False).output
+    found = json.loads(CliRunner().invoke(command, [str(tmp_path), "--json"], catch_exceptions=False).output)["members"]
+    assert [one["parameters"] for one in found] == [inspect_model(r, 32).parameters for r in (first, second)]
+    assert found[0]["parameters"] != found[1]["parameters"]
+    assert printed.index("member 0 of 2:") < printed.index("member 1 of 2:")
 
 
 def test_a_folder_without_a_recipe_is_named(tmp_path):

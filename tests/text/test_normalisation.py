@@ -76,6 +76,9 @@ def test_english(text, expected):
         ("du 'Camping', l'incubateur", "du camping l'incubateur", "du camping l' incubateur"),
         ("Une ' est ‘réordonnés’", "une est réordonnés", "une est réordonnés"),
         ("« l’œuvre » E\u0301tat", "l'œuvre état", "l' œuvre état"),
+        ("J'l'ai vu, j' l' ai", "j'l'ai vu j'l'ai", "j' l' ai vu j' l' ai"),
+        ("l’« eau » d'\"ici\" qu'“on”", "l'eau d'ici qu'on", "l' eau d' ici qu' on"),
+        ('un "l\'" suivi', "un l suivi", "un l suivi"),
     ],
 )
 def test_french(text, attached, detached):
@@ -100,6 +103,12 @@ def test_accents_and_ligatures_go_when_the_recipe_says_so():
 
 def test_case_and_punctuation_stay_when_the_recipe_keeps_them():
     assert normalise("Well,  Don\u2019t!", TextRecipe(lowercase=False, punctuation="keep")) == "Well, Don\u2019t!"
+
+
+def test_characters_that_nobody_sees_are_no_letters():
+    assert normalise("\ufeffaujour\u00add’hui\u200e l’\u2060eau", FRENCH) == "aujourd'hui l'eau"
+    assert normalise("one\u200btwo", TextRecipe()) == "one two"
+    assert normalise("می\u200cخواهم", TextRecipe()) == "می\u200cخواهم"
 
 
 def test_numbers_stay_and_are_found():

@@ -34,6 +34,15 @@ def test_each_difference_is_named_by_its_path():
     assert not differences(then, then)
 
 
+def test_another_family_is_the_first_difference():
+    then, now = {"model": {"cells": 9}}, {"model": {"attention": 7, "cells": 8, "family": "bfa"}}
+    assert [line.partition(":")[0] for line in differences(then, now)] == [
+        "model.family",
+        "model.attention",
+        "model.cells",
+    ]
+
+
 def test_a_recipe_written_with_all_its_values_is_the_same_one():
     recipe = tiny_recipe(epochs=2)
     assert identity(check_recipe(recipe.model_dump(mode="json"), "written")) == identity(recipe)

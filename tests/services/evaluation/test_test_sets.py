@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import soundfile
@@ -7,6 +9,7 @@ from services.evaluation.test_sets import read_references, write_test_set
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadRun
+from sonorant.recipe.loading import check_recipe
 from sonorant.recipe.training import TestSetRecipe
 from sonorant.run_folder import RunFolder
 
@@ -53,6 +56,38 @@ def test_a_set_of_a_run_that_is_not_prepared_names_the_set_and_the_folder(prepar
     data, run = prepared
     with pytest.raises(BadRun, match=r"evaluation\.sets: lost: run: .*nowhere/shards has no corpus"):
         write_test_set(run, data, TestSetRecipe(name="lost", split="test", run=str(tmp_path / "nowhere")))
+
+
+def test_ids_that_are_paths_or_too_long_name_files_too(prepared, tmp_path):
+    ids = ["up/ann_1", "up%2Fann_1", "../up", "é" * 300, "/x", "plain"]
+    (tmp_path / "a.wav").symlink_to(next((prepared[0] / "digits").glob("*.wav")))
+    entry = {"audio_filepath": "a.wav", "duration": 0.1, "text": "one"}
+    entries = [entry | {"id": key} for key in (*ids, *(f"other {i}" for i in range(20)))]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, entries)))
+    recipe = digits_recipe(
+        reader="manifest", path="all.jsonl", strings=None, splits={"dev_fraction": 0, "test_fraction": 0.9}
+    )
+    run = RunFolder(tmp_path / "run")
+    prepare(recipe, tmp_path, run, progress=lambda *_: None)
+    references = read_references(write_test_set(run, tmp_path, TestSetRecipe(name="odd", split="test")))
+    assert {one.utterance for one in references} >= set(ids) - {r.utterance for r in ShardSet.open(run.shards, "train")}
+    assert len({one.recording for one in references}) == len(references)
+    assert all(one.recording.parent == run.recordings / "odd" and one.recording.is_file() for one in references)
+    assert "plain.wav" in {one.recording.name for one in references}
+
+
+def test_a_set_of_a_language_model_s_run_has_no_recordings(prepared, tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"sentence {i}\n" for i in range(100)))
+    recipe = {
+        "version": 1,
+        "name": "lm",
+        "corpus": {"reader": "text", "path": "text.txt"},
+        "model": {"family": "lstm_lm"},
+    }
+    prepare(check_recipe(recipe, "lm"), tmp_path, RunFolder(tmp_path / "lm"), progress=lambda *_: None)
+    data, run = prepared
+    with pytest.raises(BadRun, match=r"evaluation\.sets: said: run: .*lm/shards has text alone"):
+        write_test_set(run, data, TestSetRecipe(name="said", split="test", run=str(tmp_path / "lm")))
 
 
 def test_a_room_changes_every_recording_and_keeps_its_length(prepared):
