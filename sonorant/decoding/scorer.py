@@ -30,6 +30,7 @@ __all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
+_NOTHING = -99.0  # log10 that stands for probability 0, or for that of an `<unk>` that a model has not
 
 
 class WrongVocabulary(SonorantError):
@@ -85,7 +86,7 @@ class Scorer:
     ) -> None:
         """Raise WrongVocabulary if less than half the vocabularies of units and language model or prior agree.
 
-        That of a neural language model must have the same units.
+        That of a neural language model must have the same units, and a prior a probability for each label.
         """
         if neural is not None:
             _check_units(units, neural.units)
@@ -243,8 +244,18 @@ def _known(units: Units, model: NgramModel, name: str) -> list[str]:
 
 
 def _log_prior(model: NgramModel, units: Units) -> NDArray[np.float64]:
-    """Return log P(y), natural, Float64[units + 1], of units and end."""
-    prior: NDArray[np.float64] = model.unigrams([*_known(units, model, "prior"), "</s>"]).astype(np.float64)
+    """Return log P(y), natural, Float64[units + 1], of units and end.
+
+    Raises WrongVocabulary for a label without probability, which would gain more by the subtraction than any other.
+    """
+    labels = [*_known(units, model, "prior"), "</s>"]
+    prior: NDArray[np.float64] = model.unigrams(labels).astype(np.float64)
+    if without := [labels[i] for i in np.flatnonzero(prior <= _NOTHING)]:
+        raise WrongVocabulary(
+            f"{len(without)} of {len(labels)} labels have no probability in the prior, such as "
+            f"{', '.join(map(repr, without[:_SHOWN]))}, and neither has <unk>: expected one of units and sentence "
+            "ends, of `sonorant lm --order 1` from transcripts spelt in units"
+        )
     return prior * math.log(10)
 
 
