@@ -230,6 +230,12 @@ def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
         return [fusion.model.index(token) for token in _known(units, fusion.model, "language model")]
     letters = set("".join(units.symbols))
     words = [word for word in map(fusion.model.word, range(fusion.model.size)) if not word.startswith("<")]
+    marked = [word for word in words if WORD_START in word]
+    if marked and set(words) <= {_token(symbol) for symbol in units.symbols}:
+        raise WrongVocabulary(
+            f"all {len(words)} words of the language model are {units.kind} of the model, such as {marked[0]!r}: it is "
+            "one of units; give decoding.lm.tokens: units"
+        )
     foreign = [word for word in words if not letters.issuperset(word)]
     _agree(foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}")
     return []
@@ -237,10 +243,15 @@ def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
 
 def _known(units: Units, model: NgramModel, name: str) -> list[str]:
     """Return the token of each unit; raises WrongVocabulary if the model lacks most of them."""
-    tokens = [symbol.replace(" ", WORD_START) for symbol in units.symbols]
+    tokens = [_token(symbol) for symbol in units.symbols]
     foreign = [token for token in tokens if not model.index(token)]
     _agree(foreign, units.size, f"{units.kind} of the model", f"are not in the {name}")
     return tokens
+
+
+def _token(symbol: str) -> str:
+    """Return a unit's name in a language model, whose tokens white space parts."""
+    return symbol.replace(" ", WORD_START)
 
 
 def _log_prior(model: NgramModel, units: Units) -> NDArray[np.float64]:
