@@ -1,12 +1,13 @@
 """The search of a label-synchronous model in memory, over batches of features, such as during its training."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import LabelBeam
+from sonorant.decoding import BadLogProbs, LabelBeam
 from sonorant.decoding.label_beam import Ended
 from sonorant.models.decoder_functions import model_decoder
 from sonorant.models.family import LabelSynchronous
@@ -22,6 +23,7 @@ def batch_search(model: LabelSynchronous, beam: int) -> BatchSearch:
     """Return the search by the model alone, with its weights at the time of each call.
 
     An utterance without encoded frames has no hypotheses, and neither has one whose hypotheses all have probability 0.
+    Nor has a batch of which the model says NaN: training sees that by its loss, and has the batch's names for it.
     """
     signature = [tf.TensorSpec([None, None, model.bins], tf.float32), tf.TensorSpec([None], tf.int32)]
     encode = graph_function(model.encode, input_signature=signature)
@@ -33,8 +35,9 @@ def batch_search(model: LabelSynchronous, beam: int) -> BatchSearch:
         some = [i for i, count in enumerate(counts) if count]
         found: list[list[Ended]] = [[] for _ in counts]
         if some:
-            for i, ended in zip(some, search.search([frames[i, : counts[i]] for i in some]), strict=True):
-                found[i] = ended
+            with suppress(BadLogProbs):
+                for i, ended in zip(some, search.search([frames[i, : counts[i]] for i in some]), strict=True):
+                    found[i] = ended
         return found
 
     return search_batch

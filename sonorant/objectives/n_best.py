@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import CtcBeamSearch, Scorer
+from sonorant.decoding import BadLogProbs, CtcBeamSearch, Scorer
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import Inputs, LabelSynchronous, Model
 from sonorant.objectives.objective import BatchTensors, Padded
@@ -76,7 +76,10 @@ class NBest:
         if not len(log_probs):
             return []
         beam = CtcBeamSearch(self._units, 1.0, self._size, self._units.size, scorer=self._scorer)
-        beam.push(log_probs)
+        try:
+            beam.push(log_probs)
+        except BadLogProbs:  # NaN, which the loss has too: the step says so
+            return []
         beam.finish()
         return [one.units for one in beam.hypotheses(self._size, words=False)]
 

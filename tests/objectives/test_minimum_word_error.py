@@ -168,6 +168,16 @@ def test_the_list_does_not_depend_on_the_batch_s_others():
     np.testing.assert_array_equal(single["hypotheses"].lengths, whole["hypotheses"].lengths[4:])
 
 
+@pytest.mark.parametrize("kind", [by_label, by_frame])
+def test_a_model_that_says_nan_has_no_hypotheses_and_no_loss(kind):
+    objective, model = kind(3)
+    model.assign({name: np.full_like(weight, np.nan) for name, weight in model.named_weights().items()})
+    tensors = searched(objective, model, batch())
+    assert tensors.targets["errors"].lengths.numpy().tolist() == [0, 0]
+    losses = objective.losses(model, tensors, tf.constant(objective.schedule(0)), None)
+    assert not np.isfinite(losses.reported["loss"]).any()
+
+
 def test_empty_frames_give_no_hypotheses():
     objective, model = by_frame(3)
     tensors = batch()
