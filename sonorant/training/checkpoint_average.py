@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.training.checkpoint_files import BadCheckpoint, Checkpoint, decode, read_state
-from sonorant.training.checkpoints import best_first, load_checkpoint
+from sonorant.training.checkpoint_files import BadCheckpoint, Checkpoint, decode
+from sonorant.training.checkpoints import best_first, layers_of, load_checkpoint
 from sonorant.training.identity import differences
 
 __all__ = ["averaged_checkpoint"]
@@ -24,7 +24,7 @@ def averaged_checkpoint(folder: Path, which: str, count: int) -> Checkpoint:
     if count == 1:
         return newest
     alike = newest.progress.layers
-    paths = sorted(path for path in folder.glob("step-*") if _layers(path) == alike)
+    paths = sorted(path for path in folder.glob("step-*") if layers_of(path) == alike)
     if which == "best":
         paths, key = best_first(paths)[:count], "training.keep_best_checkpoints"
     else:
@@ -40,11 +40,6 @@ def averaged_checkpoint(folder: Path, which: str, count: int) -> Checkpoint:
         if found := differences(checkpoint.identity, newest.identity):
             raise BadCheckpoint(f"{path}: made with another recipe than {which}: {'; '.join(found[:5])}; average fewer")
     return replace(newest, evaluated=_mean([checkpoint.evaluated for checkpoint in checkpoints]))
-
-
-def _layers(path: Path) -> int | None:
-    layers: int | None = read_state(path).get("progress", {}).get("layers")
-    return layers
 
 
 def _mean(weights: Sequence[Mapping[str, NDArray[np.float32]]]) -> dict[str, NDArray[np.float32]]:

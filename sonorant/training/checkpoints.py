@@ -33,7 +33,16 @@ from sonorant.training.checkpoint_files import (
 )
 from sonorant.training.identity import Identity, differences, identity
 
-__all__ = ["BadCheckpoint", "Checkpoint", "Checkpoints", "Progress", "best_first", "check_recipe", "load_checkpoint"]
+__all__ = [
+    "BadCheckpoint",
+    "Checkpoint",
+    "Checkpoints",
+    "Progress",
+    "best_first",
+    "check_recipe",
+    "layers_of",
+    "load_checkpoint",
+]
 
 _SHOWN_DIFFERENCES = 5
 
@@ -160,7 +169,8 @@ class Checkpoints:
         best = _named(self._folder, "best")
         own = [saved.path for saved in self._saved() if saved.generation <= self._generation]
         history = [path for path in own if path.name <= newest.name]
-        for path in {*own} - {*history[-self._keep :], *best_first(history)[: self._keep_best], best}:
+        measures = [path for path in history if layers_of(path) == layers_of(newest)]
+        for path in {*own} - {*history[-self._keep :], *best_first(measures)[: self._keep_best], best}:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -197,6 +207,12 @@ def best_first(paths: Sequence[Path]) -> list[Path]:
         if progress.get("dev_step") == progress.get("step") and progress.get("dev") is not None:
             measured.append((progress["dev"], path.name, path))
     return [path for *_, path in sorted(measured)]
+
+
+def layers_of(path: Path) -> int | None:
+    """Return the encoder's layers in a checkpoint, None: all; the figures of fewer and of more do not compare."""
+    layers: int | None = read_state(path).get("progress", {}).get("layers")
+    return layers
 
 
 def _name(checkpoint: Checkpoint) -> str:
