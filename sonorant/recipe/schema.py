@@ -174,12 +174,6 @@ class Recipe(Section):
     @model_validator(mode="after")
     def _searchable(self) -> Self:
         family = self.model.family
-        for name in ("length_bonus", "coverage_weight"):
-            if (value := getattr(self.decoding, name)) and not self.model.label_synchronous:
-                raise ValueError(
-                    f"decoding.{name}={value}: model.family={family} is searched frame by frame, without a score of "
-                    "labels; set it to 0, or take a label-synchronous family, such as bfa"
-                )
         if self.model.monotonic and self.decoding.coverage_weight:
             raise ValueError(
                 f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
@@ -196,6 +190,12 @@ class Recipe(Section):
                 f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
                 "subtracted; leave it out, or take a label-synchronous family, such as bfa"
             )
+        for name in ("length_bonus", "coverage_weight"):
+            if (value := getattr(self.decoding, name)) and not self.model.label_synchronous:
+                raise ValueError(
+                    f"decoding.{name}={value}: model.family={family} is searched frame by frame, without a score of "
+                    "labels; set it to 0, or take a label-synchronous family, such as bfa"
+                )
         return self
 
     @model_validator(mode="after")
