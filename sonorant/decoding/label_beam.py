@@ -94,6 +94,8 @@ class LabelBeam:
             gains = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64) + self._gains
             for i, (weight, model) in enumerate(models):
                 scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
+                if np.isnan(scores).any():
+                    raise BadLogProbs(f"scores beside the decoder's have NaN values at label {number}")
                 gains += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
             self._end_all(hypotheses, gains, ended)

@@ -7,6 +7,7 @@ so each has a state of its own, and hypotheses are picked and joined as rows of 
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.monotonic_decoder import States
 
@@ -47,5 +48,7 @@ class LabelGains:
         after = np.empty(len(before), object)
         for i, (label, state) in enumerate(zip(before, states, strict=True)):
             scores, after[i] = model.next(np.array([[label]], np.int32), _FIRST, state)
+            if np.isnan(scores).any():
+                raise BadLogProbs("scores beside the decoder's have NaN values")
             gains[i] = self._of_symbols + self._fusion.weight * scores[0, 0]
         return gains, after

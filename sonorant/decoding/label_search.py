@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.hypothesis import Hypothesis, UnitPath, n_best
+from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.label_beam import Ended, LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
 from sonorant.text.units import Units
@@ -57,7 +57,9 @@ class LabelSearch:
 
     def text(self) -> str:
         """Return the most probable text."""
-        return self._units.text(self._ended[0].labels) if self._ended else ""
+        if not self._ended:
+            return ""
+        return best_text([(path.units, path.probability) for path in unit_paths(self._ended)], self._units)
 
 
 def search_in_batches(

@@ -30,6 +30,7 @@ __all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
+_NOTHING = -99.0  # log10 that stands for probability 0, or for that of an `<unk>` that a model has not
 
 
 class WrongVocabulary(SonorantError):
@@ -85,7 +86,7 @@ class Scorer:
     ) -> None:
         """Raise WrongVocabulary if less than half the vocabularies of units and language model or prior agree.
 
-        That of a neural language model must have the same units.
+        That of a neural language model must have the same units, and a prior a probability for each label.
         """
         if neural is not None:
             _check_units(units, neural.units)
@@ -229,6 +230,12 @@ def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
         return [fusion.model.index(token) for token in _known(units, fusion.model, "language model")]
     letters = set("".join(units.symbols))
     words = [word for word in map(fusion.model.word, range(fusion.model.size)) if not word.startswith("<")]
+    marked = [word for word in words if WORD_START in word]
+    if marked and set(words) <= {_token(symbol) for symbol in units.symbols}:
+        raise WrongVocabulary(
+            f"all {len(words)} words of the language model are {units.kind} of the model, such as {marked[0]!r}: it is "
+            "one of units; give decoding.lm.tokens: units"
+        )
     foreign = [word for word in words if not letters.issuperset(word)]
     _agree(foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}")
     return []
@@ -236,15 +243,30 @@ def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
 
 def _known(units: Units, model: NgramModel, name: str) -> list[str]:
     """Return the token of each unit; raises WrongVocabulary if the model lacks most of them."""
-    tokens = [symbol.replace(" ", WORD_START) for symbol in units.symbols]
+    tokens = [_token(symbol) for symbol in units.symbols]
     foreign = [token for token in tokens if not model.index(token)]
     _agree(foreign, units.size, f"{units.kind} of the model", f"are not in the {name}")
     return tokens
 
 
+def _token(symbol: str) -> str:
+    """Return a unit's name in a language model, whose tokens white space parts."""
+    return symbol.replace(" ", WORD_START)
+
+
 def _log_prior(model: NgramModel, units: Units) -> NDArray[np.float64]:
-    """Return log P(y), natural, Float64[units + 1], of units and end."""
-    prior: NDArray[np.float64] = model.unigrams([*_known(units, model, "prior"), "</s>"]).astype(np.float64)
+    """Return log P(y), natural, Float64[units + 1], of units and end.
+
+    Raises WrongVocabulary for a label without probability, which would gain more by the subtraction than any other.
+    """
+    labels = [*_known(units, model, "prior"), "</s>"]
+    prior: NDArray[np.float64] = model.unigrams(labels).astype(np.float64)
+    if without := [labels[i] for i in np.flatnonzero(prior <= _NOTHING)]:
+        raise WrongVocabulary(
+            f"{len(without)} of {len(labels)} labels have no probability in the prior, such as "
+            f"{', '.join(map(repr, without[:_SHOWN]))}, and neither has <unk>: expected one of units and sentence "
+            "ends, of `sonorant lm --order 1` from transcripts spelt in units"
+        )
     return prior * math.log(10)
 
 

@@ -66,12 +66,15 @@ class DecodingRecipe(Section):
 
     beam: int = Field(8, ge=1, le=1024, description="Hypotheses kept at each frame or label.")
     unit_candidates: int = Field(
-        12, ge=1, description="Units per frame that may extend a hypothesis, most probable first."
+        12, ge=1, le=65_536, description="Units per frame that may extend a hypothesis, most probable first."
     )
-    length_bonus: float = Field(0.0, description="What each label adds to a hypothesis' score (search by label).")
+    length_bonus: float = Field(
+        0.0, ge=-100, le=100, description="What each label adds to a hypothesis' score (search by label)."
+    )
     coverage_weight: float = Field(
         0.0,
         ge=0,
+        le=100,
         description="What each frame that the labels attend to adds to a hypothesis' score (search by label).",
     )
     ctc_weight: float = Field(

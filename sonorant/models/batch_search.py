@@ -1,11 +1,12 @@
 """The search of a label-synchronous model in memory, over batches of features, such as during its training."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import LabelBeam
+from sonorant.decoding import BadLogProbs, LabelBeam
 from sonorant.decoding.label_beam import Ended
 from sonorant.models.batch_frames import features_signature
 from sonorant.models.decoder_functions import model_decoder
@@ -21,7 +22,8 @@ def batch_search(
     """Return the search by the model alone, with its weights at the time of each call.
 
     It takes features Float32[B, T, bins] and their lengths Int32[B], and returns the hypotheses of each utterance, best
-    first: none of one without encoded frames, and of one whose hypotheses all have probability 0.
+    first: none of one without encoded frames, and of one whose hypotheses all have probability 0. A batch of which the
+    model says NaN has none: training sees that by its loss, and has the batch's names for it.
     """
     encode = graph_function(model.encode, input_signature=features_signature(model))
     assert model.symbols.end is not None
@@ -32,8 +34,9 @@ def batch_search(
         some = [i for i, count in enumerate(counts) if count]
         found: list[list[Ended]] = [[] for _ in counts]
         if some:
-            for i, ended in zip(some, search.search([frames[i, : counts[i]] for i in some]), strict=True):
-                found[i] = ended
+            with suppress(BadLogProbs):
+                for i, ended in zip(some, search.search([frames[i, : counts[i]] for i in some]), strict=True):
+                    found[i] = ended
         return found
 
     return search_batch

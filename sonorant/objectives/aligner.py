@@ -20,6 +20,8 @@ from sonorant.text.units import Units
 
 __all__ = ["Aligner", "open_aligner"]
 
+_VECTORS = 1000  # of an utterance that is longer than any window
+
 
 class Aligner:
     """Aligns labels with features by a model whose symbols are units and blank; see `frame_cross_entropy.Align`.
@@ -56,6 +58,7 @@ def open_aligner(recipe: Recipe, units: Units) -> Aligner:
         ("corpus.sample_rate_hz", model.sample_rate_hz, recipe.corpus.sample_rate_hz),
         ("features", other.features, recipe.features),
         ("vectors from frame to frame", other.model.framing.block, recipe.model.framing.block),
+        (f"frames of {_VECTORS} vectors and more", _frames(other), _frames(recipe)),
     ):
         if found != expected:
             raise BadRecipe(
@@ -63,3 +66,9 @@ def open_aligner(recipe: Recipe, units: Units) -> Aligner:
                 f"trained, {expected}; align with a CTC model that was trained with them"
             )
     return Aligner(model)
+
+
+def _frames(recipe: Recipe) -> list[int]:
+    """Return the frames of utterances of each length that a block tells apart."""
+    framing = recipe.model.framing
+    return [framing.frames(_VECTORS + more) for more in range(framing.block)]

@@ -91,11 +91,7 @@ def _log_probs(
 
 
 def _ctc_log_probs(frames: tf.Tensor, counts: tf.Tensor, labels: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Return log P(y | x) of label sequences; that of an empty one, which the kernel refuses, has blanks only.
-
-    One that no path spells has probability 0: a text's labels may be more than those by which it was found.
-    """
-    spelled = -ctc_loss(frames, counts, labels, tf.maximum(1, lengths))
-    spelled = tf.where((lengths <= counts) & tf.math.is_finite(spelled), spelled, _WITHOUT_PATH)
-    within = tf.sequence_mask(counts, tf.shape(frames)[1])
-    return tf.where(lengths > 0, spelled, tf.reduce_sum(tf.where(within, frames[..., -1], 0.0), 1))
+    """Return log P(y | x) of label sequences; one that no path spells, such as a placeholder, has probability 0."""
+    spelled = -ctc_loss(frames, counts, labels, lengths)
+    has_path = (lengths <= counts) & ~tf.math.is_inf(spelled)
+    return tf.where(has_path, spelled, _WITHOUT_PATH)

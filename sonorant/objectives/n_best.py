@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding import CtcBeamSearch, Scorer
+from sonorant.decoding import BadLogProbs, CtcBeamSearch, Scorer
 from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import LabelSynchronous, Model
@@ -62,13 +62,19 @@ class NBest:
         return lambda batch: [self._transcripts(frames) for frames in frames_of(batch.features, batch.lengths)]
 
     def _transcripts(self, log_probs: NDArray[np.float32]) -> list[_Labels]:
-        """Return the labels of the transcripts of frames [frames, symbols], each text once."""
+        """Return the labels of the transcripts of frames [frames, symbols], each text once, as it was found.
+
+        Spelt as in a reference, a text of pieces may have more labels than there are frames, and no probability.
+        """
         if not len(log_probs):
             return []
         beam = CtcBeamSearch(self._units, 1.0, self._size, self._units.size, scorer=self._scorer)
-        beam.push(log_probs)
+        try:
+            beam.push(log_probs)
+        except BadLogProbs:  # NaN, which the loss has too: the step says so
+            return []
         beam.finish()
-        return [self._units.labels(one.text) for one in beam.hypotheses(self._size)]
+        return [one.units for one in beam.hypotheses(self._size, words=False)]
 
     def _padded(self, found: list[list[_Labels]], references: list[str]) -> dict[str, Padded]:
         longest = max((len(labels) for hypotheses in found for labels in hypotheses), default=0)

@@ -34,6 +34,9 @@ _OF_SPEECH = (
     "pretrain_layers",
 )
 
+# Options of a search, which text has none of.
+_OF_SEARCH = ("lm", "prior", "phrases", "length_bonus", "coverage_weight")
+
 
 class Recipe(Section):
     """One run, from recordings to recognizer."""
@@ -87,7 +90,7 @@ class Recipe(Section):
             return self
         unused = {
             **{f"training.{name}": getattr(self.training, name) for name in _OF_SPEECH},
-            **{f"decoding.{name}": getattr(self.decoding, name) for name in ("lm", "prior", "phrases")},
+            **{f"decoding.{name}": getattr(self.decoding, name) for name in _OF_SEARCH},
             "corpus.strings": self.corpus.strings,
             "stages": [stage.stage for stage in self.stages],
         }
@@ -187,6 +190,12 @@ class Recipe(Section):
                 f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
                 "subtracted; leave it out, or take a label-synchronous family, such as bfa"
             )
+        for name in ("length_bonus", "coverage_weight"):
+            if (value := getattr(self.decoding, name)) and not self.model.label_synchronous:
+                raise ValueError(
+                    f"decoding.{name}={value}: model.family={family} is searched frame by frame, without a score of "
+                    "labels; set it to 0, or take a label-synchronous family, such as bfa"
+                )
         return self
 
     @model_validator(mode="after")

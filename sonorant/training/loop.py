@@ -194,7 +194,7 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
-        before = self.progress.dev
+        before = self.progress.dev if self.progress.best_dev is not None else None  # none with these layers
         better = look and self._look_at_dev()
         if look and not better:
             self._anneal()

@@ -13,6 +13,7 @@ from rigs.arpa import ARPA, log_probability
 from sonorant.decoding import CtcBeamSearch, NgramFusion, Scorer, WrongVocabulary
 from sonorant.errors import BadRecipe
 from sonorant.lm.model import NgramModel
+from sonorant.lm.training import train
 from sonorant.text.units import Units
 
 HOP = 0.03
@@ -249,6 +250,18 @@ def test_weights_out_of_range_are_refused(model, weights):
 def test_a_model_of_another_vocabulary_is_refused_with_what_differs(model, units, tokens, reason):
     with pytest.raises(WrongVocabulary, match=reason):
         Scorer(units, NgramFusion(model, 0.5, 1.0, tokens=tokens))
+
+
+@pytest.mark.parametrize(
+    "units", [Units("characters", (" ", "a", "b", "c")), Units("bpe", ("\u2581", "\u2581a", "a", "b"), b"none")]
+)
+def test_a_model_of_units_is_no_model_of_words(units, tmp_path):
+    (tmp_path / "text").write_text("\u2581 a b\na \u2581 b a\n", encoding="utf-8")
+    train([tmp_path / "text"], tmp_path / "units.arpa", order=2)
+    model = NgramModel.read(tmp_path / "units.arpa")
+    with pytest.raises(WrongVocabulary, match=f"all 3 words .* are {units.kind} of the model, .*tokens: units"):
+        Scorer(units, NgramFusion(model, 0.5, 1.0))
+    Scorer(units, NgramFusion(model, 0.5, 1.0, tokens="units"))
 
 
 @pytest.mark.parametrize(("phrase", "reason"), [("a c", "'c' is not among the 3 characters"), (" ", "is empty")])

@@ -232,6 +232,15 @@ def test_confidences_are_posteriors_among_what_ended(seed, number):
     assert all(word.confidence >= h.confidence - 1e-9 for h in found for word in h.words)
 
 
+@given(seeds, numbers)
+@settings(max_examples=20)
+def test_the_text_is_that_of_the_best_hypothesis_to_which_all_its_spellings_add(seed, number):
+    search = LabelSearch(Table(4, seed), Units("characters", (" ", "a", "b")), 0.1, beam=40)
+    search.push(utterance(number))
+    search.finish()
+    assert search.text() == search.hypotheses()[0].text
+
+
 def test_an_utterance_without_frames_is_silence():
     search = LabelSearch(Table(4, 0), WORDS, 0.1, beam=2)
     search.finish()

@@ -208,6 +208,28 @@ def test_a_prior_of_another_vocabulary_is_refused(model):
         Scorer(Units("words", ("ONE", "TWO")), prior=Prior(model, 0.3))
 
 
+@pytest.mark.parametrize(
+    ("lines", "missing"),
+    [
+        ("-0.5\ta\n-0.5\tb\n-0.7\t</s>\n", "'c'"),
+        ("-0.5\ta\n-0.5\tb\n-0.7\tc\n", "'</s>'"),
+        ("-0.5\ta\n-0.5\tb\n-99\tc\n-0.7\t</s>\n", "'c'"),
+    ],
+)
+def test_a_prior_without_a_label_s_probability_is_refused(lines, missing, tmp_path):
+    path = tmp_path / "prior.arpa"
+    path.write_text(f"\\data\\\nngram 1={lines.count(chr(10))}\n\n\\1-grams:\n{lines}\n\\end\\\n", encoding="utf-8")
+    with pytest.raises(WrongVocabulary, match=f"1 of 4 labels have no probability in the prior, such as {missing}, "):
+        Scorer(Units("words", ("a", "b", "c")), prior=Prior(NgramModel.read(path), 0.3))
+
+
+def test_a_label_that_the_prior_lacks_has_that_of_unknown_ones(tmp_path):
+    path = tmp_path / "prior.arpa"
+    path.write_text("\\data\\\nngram 1=3\n\n\\1-grams:\n-2\t<unk>\n-0.5\ta\n-0.7\t</s>\n\n\\end\\\n", encoding="utf-8")
+    prior = Scorer(Units("words", ("a", "b")), prior=Prior(NgramModel.read(path), 0.3)).by_label.prior
+    np.testing.assert_allclose(prior / math.log(10), [-0.5, -2.0, -0.7], rtol=1e-6)
+
+
 def test_a_scorer_with_other_weights_is_one_that_is_made_with_them(model):
     units = KINDS[0]
     fusion, prior = {"path": "lm.arpa", "alpha": 0.8, "beta": -0.5}, {"path": "prior.arpa", "weight": 0.6}

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.made_up_lm import MadeUp
 
-from sonorant.decoding import LabelBeam, NeuralFusion, Prior, Scorer, Scoring
+from sonorant.decoding import BadLogProbs, LabelBeam, NeuralFusion, Prior, Scorer, Scoring
+from sonorant.decoding.label_gains import LabelGains
 from sonorant.decoding.scorer import WrongVocabulary, load_scorer
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import BadRecipe
@@ -92,6 +93,21 @@ def test_the_search_ends_only_when_no_open_hypothesis_can_win(seed, alpha, beta)
         float(rows[:n, 0].sum() + rows[n, 1]) + alpha * model.log_prob((0,) * n) + beta * n for n in range(FRAMES + 1)
     ]
     assert ended[0].score == pytest.approx(max(expected), abs=1e-3)
+
+
+class Broken(MadeUp):
+    def next(self, before, parents, state):
+        log_probs, after = super().next(before, parents, state)
+        return log_probs * np.nan, after
+
+
+def test_a_language_model_without_probabilities_is_named():
+    fusion = Scorer(WORDS, neural=NeuralFusion(Broken(WORDS, 1), WORDS, 0.5, 0.0)).by_label
+    rows = np.log(np.full((FRAMES + 1, 3), 1 / 3))
+    with pytest.raises(BadLogProbs, match="beside the decoder's have NaN values at label 0"):
+        LabelBeam(Rows(rows), 2, 2, Scoring(fusion)).search([np.zeros((FRAMES, 1))])
+    with pytest.raises(BadLogProbs, match="beside the decoder's have NaN"):
+        LabelGains(3, fusion).begin()
 
 
 def test_a_model_of_other_units_is_refused():

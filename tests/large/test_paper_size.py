@@ -41,7 +41,18 @@ def available_bytes():
     ],
 )
 def test_a_system_at_the_papers_size_takes_two_steps_in_memory_of_five_times_its_weights(name, parameters, capsys):
-    needed_bytes = COPIES * 4 * parameters + PROCESS_BYTES
+    takes_two_steps(name, parameters, COPIES * 4 * parameters + PROCESS_BYTES, capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("librispeech-deepspeech", 29_340_161), ("librispeech-google", 29_023_232), ("common-voice-thesis", 34_828_801)],
+)
+def test_a_smaller_system_at_its_papers_size_takes_two_steps_in_a_gigabyte_and_a_half(name, parameters, capsys):
+    takes_two_steps(name, parameters, 3 << 29, capsys)
+
+
+def takes_two_steps(name, parameters, needed_bytes, capsys):
     if available_bytes() < needed_bytes:
         pytest.skip(f"{parameters} parameters in training need {needed_bytes / 2**30:.1f} GiB of memory")
     # In a process of its own: TensorFlow frees nothing of a model whose graphs were traced.

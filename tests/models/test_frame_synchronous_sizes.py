@@ -1,5 +1,7 @@
 """The frame-synchronous systems at the papers' sizes: built, and two steps on random features."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from training.tiny import tiny_recipe
@@ -8,6 +10,7 @@ from sonorant.delivery.example import Example, Lineage
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
+from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import keras
 from sonorant.text.units import Units
 from sonorant.training.batch import collate
@@ -53,3 +56,14 @@ def test_a_system_at_the_paper_s_size_takes_two_steps(family, monkeypatch):
     step = TrainStep(model, objective, recipe, SingleProcess())
     results = [step(batch.tensors, number, Notes()) for number in range(2)]
     assert all(result.applied and np.isfinite(result.loss) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("name", "bins"),
+    [("librispeech-deepspeech", 80), ("common-voice-thesis", 64), ("librispeech-google", 480)],  # no energy: 80 for 81
+)
+def test_a_recipe_has_the_paper_s_size(name, bins):
+    recipe = load_recipe(Path(__file__).parents[2] / f"recipes/{name}.yaml")
+    _, _, section = SYSTEMS[recipe.model.family]
+    assert recipe.vector_bins == bins
+    assert {key: getattr(recipe.model, key) for key in section} == section

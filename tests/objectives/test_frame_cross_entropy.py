@@ -179,3 +179,10 @@ def test_an_aligner_of_other_features_or_units_is_refused_by_name(aligner, chang
 def test_a_recipe_names_an_aligner_if_and_only_if_it_needs_one(objective, folder):
     with pytest.raises(ValueError, match="frame_cross_entropy needs the folder of an exported CTC model"):
         recipe_with(folder, objective)
+
+
+def test_an_aligner_that_has_other_numbers_of_frames_is_refused_before_any_example(aligner):
+    values = recipe_with(aligner).model_dump(mode="json")
+    values["model"] = {"family": "conv_lstm_ctc", "width_vectors": 3, "stride": 1}
+    with pytest.raises(BadRecipe, match=r"its frames of 1000 vectors and more: \[1000\]; expected .*, \[998\]"):
+        build_objective(Recipe.model_validate(values), UNITS)

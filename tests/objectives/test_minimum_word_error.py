@@ -5,17 +5,19 @@ import pytest
 from rigs.tiny_bfa import tiny_bfa
 
 from sonorant.features.section import FeaturesRecipe
-from sonorant.models.family import Inputs
+from sonorant.models.family import Inputs, Outputs
 from sonorant.models.registry import build_model
 from sonorant.models.section import LstmCtcRecipe
 from sonorant.objectives.ctc import CtcObjective
 from sonorant.objectives.label_cross_entropy import LabelCrossEntropy
 from sonorant.objectives.minimum_word_error import MinimumWordError, expected_errors
+from sonorant.objectives.n_best import NBest
 from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
 from sonorant.text.scoring import score
-from sonorant.text.units import Units
+from sonorant.text.section import TextRecipe
+from sonorant.text.units import Units, learn_units
 
 UNITS = Units("words", ("one", "two"))
 BINS = 6
@@ -179,8 +181,39 @@ def test_the_list_does_not_depend_on_the_batch_s_others():
     np.testing.assert_array_equal(single["hypotheses"].lengths, whole["hypotheses"].lengths[4:])
 
 
+@pytest.mark.parametrize("kind", [by_label, by_frame])
+def test_a_model_that_says_nan_has_no_hypotheses_and_no_loss(kind):
+    objective, model = kind(3)
+    model.assign({name: np.full_like(weight, np.nan) for name, weight in model.named_weights().items()})
+    tensors = searched(objective, model, batch())
+    assert tensors.targets["errors"].lengths.numpy().tolist() == [0, 0]
+    losses = objective.losses(model, tensors, tf.constant(objective.schedule(0)), None)
+    assert not np.isfinite(losses.reported["loss"]).any()
+
+
 def test_empty_frames_give_no_hypotheses():
     objective, model = by_frame(3)
     tensors = batch()
     nothing = tensors._replace(features=tensors.features[:, :0], lengths=tf.constant([0, 0]))
     assert objective.n_best(model, nothing)["errors"].lengths.numpy().tolist() == [0, 0]
+
+
+def test_pieces_are_those_that_were_found_for_which_there_are_frames():
+    text = TextRecipe(units="bpe", pieces=32)
+    units = learn_units(text, ["a nana banana ban bananas anna nan na an", "nab ban bana anab"])
+    said = [units.symbols.index(piece) for piece in ("ana", "an")]  # a reference would begin with a piece for the space
+    assert len(units.labels(units.text(said))) == 3
+    scores = np.full((1, 2, units.size + 1), -8.0, np.float32)
+    scores[0, [0, 1], said] = 0.0
+
+    class Said:
+        bins = 1
+
+        def outputs(self, inputs):
+            return Outputs(inputs.lengths, frames=tf.nn.log_softmax(scores))
+
+    labels = Padded(tf.constant([said]), tf.constant([2]))
+    tensors = BatchTensors(tf.zeros((1, 2, 1)), tf.constant([2]), {"labels": labels}, tf.ones(1))
+    found = NBest(units, 4)(Said(), tensors)["hypotheses"]
+    assert found.lengths.numpy().max() <= 2
+    assert found.values.numpy()[0].tolist() == said

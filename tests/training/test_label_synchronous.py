@@ -64,6 +64,17 @@ def test_a_tiny_task_is_learnt(tmp_path):
             r"training.quantity_weight=1.0: model.family=bfa has no attention that",
         ),
         ({"model": MOCHA, "decoding": {"coverage_weight": 1.0}}, r"decoding.coverage_weight=1.0: model.family=mocha"),
+        (
+            {"model": {"family": "lstm_ctc"}, "decoding": {"coverage_weight": 1.0}},
+            r"decoding.coverage_weight=1.0: model.family=lstm_ctc is searched frame by frame",
+        ),
+        (
+            {"model": {"family": "deep_speech"}, "decoding": {"length_bonus": -1.0}},
+            r"decoding.length_bonus=-1.0: model.family=deep_speech is searched frame by frame",
+        ),
+        ({"decoding": {"length_bonus": 1e308}}, r"decoding.length_bonus\n.* less than or equal to 100"),
+        ({"decoding": {"coverage_weight": 1e308}}, r"decoding.coverage_weight\n.* less than or equal to 100"),
+        ({"decoding": {"unit_candidates": 10**30}}, r"decoding.unit_candidates\n.* less than or equal to 65536"),
         ({"training": {"ctc_weight": 0.3}}, r"model.ctc=false with training.ctc_weight=0.3"),
         ({"model": {**BFA, "ctc": True}}, r"model.ctc=true with training.ctc_weight=0"),
         (

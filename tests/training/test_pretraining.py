@@ -12,6 +12,7 @@ from sonorant.objectives.registry import build_objective
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
 from sonorant.training.batch import empty_tensors
+from sonorant.training.checkpoint_average import averaged_checkpoint
 from sonorant.training.checkpoints import load_checkpoint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import Reason
@@ -80,6 +81,19 @@ def test_dev_of_fewer_layers_is_no_best_for_more(tmp_path):
     run(trainer)
     assert trainer.progress.best_dev == 0.8
     assert load_checkpoint(tmp_path / "checkpoints", "best").progress.dev == 0.8
+
+
+def test_the_best_to_average_are_of_all_layers_whatever_fewer_came_to(tmp_path):
+    recipe = growing(LSTM, keep_best_checkpoints=2, keep_checkpoints=1, epochs=5)
+    trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
+    wers = [0.1, 0.2, 0.7, 0.9, 0.8]
+    trainer.parts.evaluator.measure = lambda recognised: wers.pop(0)
+    run(trainer)
+    kept = [
+        load_checkpoint(tmp_path / "checkpoints", path.name[5:]) for path in (tmp_path / "checkpoints").glob("step-*")
+    ]
+    assert sorted(one.progress.dev for one in kept) == [0.7, 0.8]
+    averaged_checkpoint(tmp_path / "checkpoints", "best", 2)
 
 
 def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
