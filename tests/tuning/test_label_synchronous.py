@@ -65,7 +65,7 @@ def distance(found, said):
 def test_an_export_that_lacks_log_probabilities_by_frame_is_refused(subject, monkeypatch):
     recipe = Recipe.model_validate_json(subject.recipe)
     old = SimpleNamespace(recipe=recipe, decoder=SimpleNamespace(joint_ctc=False))
-    monkeypatch.setattr("sonorant.export.loading.load_exported", lambda folder: old)
+    monkeypatch.setattr("sonorant.tuning.trial.load_exported", lambda folder: old)
     _opened.cache_clear()
     with pytest.raises(BadExport, match="of an earlier version, without log-probabilities by frame"):
         TrialRunner(subject, map).rate(WEIGHTS[0])
