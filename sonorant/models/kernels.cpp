@@ -22,16 +22,8 @@ using namespace nb::literals;
 
 namespace {
 
-template <size_t RANK>
-using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
-template <size_t RANK>
-using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
-
-void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 #include "activations.hpp"
+#include "arrays.hpp"
 #include "products.hpp"
 #include "sharing.hpp"
 

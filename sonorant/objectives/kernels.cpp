@@ -24,16 +24,12 @@ using namespace nb::literals;
 
 namespace {
 
-template <size_t RANK>
-using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+#include "../models/activations.hpp"
+#include "../models/arrays.hpp"
+#include "../models/sharing.hpp"
+
 template <size_t RANK>
 using Integers = nb::ndarray<const int32_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
-template <size_t RANK>
-using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
-
-void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
 
 void expect_within(int64_t value, int64_t least, int64_t greatest, const std::string& what) {
     if (value < least || value > greatest)
@@ -41,9 +37,6 @@ void expect_within(int64_t value, int64_t least, int64_t greatest, const std::st
                                ", got " + std::to_string(value))
                                   .c_str());
 }
-
-#include "../models/activations.hpp"
-#include "../models/sharing.hpp"
 
 #include "ctc.hpp"
 

@@ -1,0 +1,11 @@
+// NumPy's arrays in kernels of training, and what is expected of them. Part of a kernels.cpp.
+#pragma once
+
+template <size_t RANK>
+using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
+using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+
+void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
