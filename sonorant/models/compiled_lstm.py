@@ -48,7 +48,7 @@ def compiled_lstm(
         d_recurrent += tf.matmul(hidden, d_gates[0], transpose_a=True)
         d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(inputs))
         d_weight = tf.concat([d_from_input, d_recurrent], 0)
-        d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # tf.reduce_sum takes 4 to 12 times as long
+        d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # faster than tf.reduce_sum
         return d_inputs, d_cell, d_hidden, d_weight, d_bias, _of_peepholes(d_gates, cell, cells)
 
     return (outputs, cells[-1]), gradient

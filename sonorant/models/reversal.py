@@ -13,8 +13,8 @@ def reversed_utterances(
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
     """Return each utterance reversed in time, its padding left where it is.
 
-    sequence: [T, B, n]; lengths: Int32[B], each of 0 to T. As `tf.reverse_sequence`, which moves one number at a time:
-    rows of n, copied whole, take a quarter of its CPU time, here and in the gradient.
+    sequence: [T, B, n]; lengths: Int32[B], each of 0 to T. As `tf.reverse_sequence`, which moves one number at a time;
+    here rows of n are copied whole, in the gradient too.
     """
     steps, rows = tf.unstack(tf.shape(sequence)[:2])
     step = tf.range(steps)[:, tf.newaxis]

@@ -83,8 +83,8 @@ def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_
     label_lengths: Int32[B]. More labels than frames have loss 0; without blanks between equal ones, infinity; neither
     has a gradient.
 
-    The kernel is ours (`ctc.hpp`), of CPUs, wherever the model is. It takes a tenth of the CPU time of TensorFlow's
-    sparse one, by which a step of an LSTM-CTC on an H100 made 8.7 times as many a second as by `tf.nn.ctc_loss` of
+    The kernel is ours (`ctc.hpp`), of CPUs, wherever the model is. It takes less CPU time than TensorFlow's sparse
+    one, by which a step of an LSTM-CTC on an H100 made 8.7 times as many a second as by `tf.nn.ctc_loss` of
     dense labels, which a GPU has.
     """
     numbers = (tf.cast(one, tf.int32) for one in (lengths, labels, label_lengths))
