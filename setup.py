@@ -88,7 +88,9 @@ def _layers(name: str, **macros: str | None) -> Extension:
 
 
 def _objectives(name: str, **macros: str | None) -> Extension:
-    headers = _headers("sonorant/objectives") + _headers("sonorant/models") + _headers("sonorant/audio")
+    headers = [
+        header for room in ("objectives", "models", "decoding", "audio") for header in _headers(f"sonorant/{room}")
+    ]
     source = "sonorant/objectives/kernels.cpp"
     flags = (*_VECTORISED, *_WIDE)
     return _extension(f"sonorant.objectives.{name}", source, *flags, headers=headers, macros=macros)

@@ -27,7 +27,8 @@ public:
     }
 
     // Writes the symbol of each frame; false: no path spells the labels. log_probs: [frames, symbols], frames >= 1.
-    bool operator()(const double* log_probs, size_t frames, size_t symbols, int64_t* path) const {
+    template <typename Real>
+    bool operator()(const Real* log_probs, size_t frames, size_t symbols, int64_t* path) const {
         const size_t count = states_.size();
         std::vector<double> best(count, kImpossible), after(count);
         std::vector<uint8_t> back(frames * count);  // how many states back each one was reached from

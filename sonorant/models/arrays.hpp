@@ -4,6 +4,8 @@
 template <size_t RANK>
 using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
 template <size_t RANK>
+using Integers = nb::ndarray<const int32_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
 using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
 
 void expect(bool holds, const char* what) {

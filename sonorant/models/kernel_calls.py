@@ -17,13 +17,15 @@ __all__ = ["aligned_array", "call_kernel", "kernel_threads"]
 _ALIGNED = 64  # bytes: TensorFlow takes arrays that begin at a multiple of it without a copy
 
 
-def call_kernel(kernel: Callable[..., Any], given: list[tf.Tensor], made: int) -> list[tf.Tensor]:
-    """Return so many Float32 arrays that a function of arrays makes of those given, in a graph and outside.
+def call_kernel(
+    kernel: Callable[..., Any], given: list[tf.Tensor], made: int, dtype: tf.DType = tf.float32
+) -> list[tf.Tensor]:
+    """Return so many arrays of `dtype` that a function of arrays makes of those given, in a graph and outside.
 
     Raises what the function raises; in a graph InvalidArgumentError in place of ValueError.
     """
-    tensors: list[tf.Tensor] = tf.numpy_function(kernel, given, [tf.float32] * made, stateful=False)
-    return tensors
+    tensors = tf.numpy_function(kernel, given, [dtype] * made, stateful=False)
+    return tensors if isinstance(tensors, list) else [tensors]  # outside of a graph, where it is one
 
 
 def aligned_array(*shape: int) -> NDArray[np.float32]:

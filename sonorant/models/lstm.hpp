@@ -6,7 +6,7 @@ constexpr size_t LEAST_ROWS = 8;  // of a thread: as many as a tile of products 
 struct Peepholes {
     const float *input, *forget, *output;
 
-    Peepholes(const Floats<2>& of, size_t cells) : input(of.data()), forget(input + cells), output(forget + cells) {}
+    Peepholes(const float* of, size_t cells) : input(of), forget(of + cells), output(of + 2 * cells) {}
 };
 
 // One row's step: sums, of the gates i, g, f and o before their nonlinearities, become gates, cell and output.
@@ -132,7 +132,7 @@ void lstm_forward(Floats<3> products, Floats<2> recurrent, Floats<2> peepholes, 
     const nb::gil_scoped_release released;
     const ForwardPass pass{sizes,
                            Packed(recurrent.data(), size, 4 * size),
-                           Peepholes(peepholes, size),
+                           Peepholes(peepholes.data(), size),
                            products.data(),
                            cell.data(),
                            hidden.data(),
@@ -159,7 +159,7 @@ void lstm_backward(Floats<3> d_outputs, Floats<2> d_last_cell, Floats<3> gates, 
     const nb::gil_scoped_release released;
     const BackwardPass pass{sizes,
                             Packed(recurrent.data(), 4 * size, size, 1, 4 * size),
-                            Peepholes(peepholes, size),
+                            Peepholes(peepholes.data(), size),
                             d_outputs.data(),
                             d_last_cell.data(),
                             gates.data(),

@@ -19,10 +19,13 @@ struct Packed {
     // steps: in `matrix`, from term to term and from column to column.
     Packed(const float* matrix, size_t terms_, size_t columns, size_t term_step, size_t column_step)
         : terms(terms_), panels((columns + LANES - 1) / LANES), lanes(panels * terms) {
-        for (size_t column = 0; column < columns; ++column)
+        for (size_t panel = 0; panel < panels; ++panel) {
+            const float* first = matrix + panel * LANES * column_step;
+            const size_t filled = std::min(LANES, columns - panel * LANES);
             for (size_t term = 0; term < terms; ++term)
-                lanes[column / LANES * terms + term].values[column % LANES] =
-                    matrix[term * term_step + column * column_step];
+                for (size_t lane = 0; lane < filled; ++lane)
+                    lanes[panel * terms + term].values[lane] = first[term * term_step + lane * column_step];
+        }
     }
 
     size_t width() const { return panels * LANES; }

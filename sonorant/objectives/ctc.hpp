@@ -218,28 +218,46 @@ private:
     }
 };
 
+// Of a batch, whose numbers are checked.
+struct Utterances {
+    const float* log_probs;  // [count, frames, symbols]
+    const int32_t *lengths, *labels, *label_lengths;
+    size_t count, frames, symbols, width;
+
+    Utterances(const Floats<3>& of, const Integers<1>& lengths_, const Integers<2>& labels_,
+               const Integers<1>& label_lengths_)
+        : log_probs(of.data()), lengths(lengths_.data()), labels(labels_.data()), label_lengths(label_lengths_.data()),
+          count(of.shape(0)), frames(of.shape(1)), symbols(of.shape(2)), width(labels_.shape(1)) {
+        expect(symbols > 0, "log_probs: expected a blank or more");
+        expect(lengths_.shape(0) == count && labels_.shape(0) == count && label_lengths_.shape(0) == count,
+               "lengths, labels, label_lengths: expected one for each utterance");
+        for (size_t row = 0; row < count; ++row) {
+            expect_within(lengths[row], 0, frames, "lengths");
+            expect_within(label_lengths[row], 0, width, "label_lengths");
+            for (int32_t i = 0; i < label_lengths[row]; ++i)
+                expect_within(labels[row * width + i], 0, symbols - 2, "labels");
+        }
+    }
+
+    Utterance operator[](size_t row) const {
+        return {log_probs + row * frames * symbols, static_cast<size_t>(lengths[row]), symbols, labels + row * width,
+                static_cast<size_t>(label_lengths[row])};
+    }
+};
+
 void ctc_loss(Floats<3> log_probs, Integers<1> lengths, Integers<2> labels, Integers<1> label_lengths, size_t threads,
               Sums<1> losses, Sums<3> gradient) {
-    const size_t rows = log_probs.shape(0), frames = log_probs.shape(1), symbols = log_probs.shape(2);
-    expect(symbols > 0 && gradient.shape(0) == rows && gradient.shape(1) == frames && gradient.shape(2) == symbols,
+    const Utterances utterances(log_probs, lengths, labels, label_lengths);
+    const size_t size = utterances.frames * utterances.symbols;
+    expect(gradient.shape(0) == utterances.count && gradient.shape(1) == utterances.frames &&
+               gradient.shape(2) == utterances.symbols,
            "gradient: expected the shape of log_probs, [B, T, units + 1]");
-    expect(lengths.shape(0) == rows && labels.shape(0) == rows && label_lengths.shape(0) == rows &&
-               losses.shape(0) == rows,
-           "lengths, labels, label_lengths, losses: expected one for each utterance");
-    const size_t width = labels.shape(1);
-    for (size_t row = 0; row < rows; ++row) {
-        expect_within(lengths(row), 0, frames, "lengths");
-        expect_within(label_lengths(row), 0, width, "label_lengths");
-        for (int32_t i = 0; i < label_lengths(row); ++i) expect_within(labels(row, i), 0, symbols - 2, "labels");
-    }
+    expect(losses.shape(0) == utterances.count, "losses: expected one for each utterance");
     const nb::gil_scoped_release released;
     std::fill_n(gradient.data(), gradient.size(), 0.0f);
-    share(rows, threads, 1, [&](size_t first, size_t last) {
+    share(utterances.count, threads, 1, [&](size_t first, size_t last) {
         Alignments alignments;
-        for (size_t row = first; row < last; ++row) {
-            const Utterance utterance{log_probs.data() + row * frames * symbols, static_cast<size_t>(lengths(row)), symbols,
-                                      labels.data() + row * width, static_cast<size_t>(label_lengths(row))};
-            losses(row) = alignments.loss(utterance, gradient.data() + row * frames * symbols);
-        }
+        for (size_t row = first; row < last; ++row)
+            losses(row) = alignments.loss(utterances[row], gradient.data() + row * size);
     });
 }

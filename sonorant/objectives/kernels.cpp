@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "../audio/variants.hpp"
+#include "../decoding/forced_alignment.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,8 +29,7 @@ namespace {
 #include "../models/arrays.hpp"
 #include "../models/sharing.hpp"
 
-template <size_t RANK>
-using Integers = nb::ndarray<const int32_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+using Spikes = nb::ndarray<int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void expect_within(int64_t value, int64_t least, int64_t greatest, const std::string& what) {
     if (value < least || value > greatest)
@@ -39,6 +39,7 @@ void expect_within(int64_t value, int64_t least, int64_t greatest, const std::st
 }
 
 #include "ctc.hpp"
+#include "spikes.hpp"
 
 }  // namespace
 
@@ -46,4 +47,6 @@ NB_MODULE(MODULE, m) {
     m.attr("VARIANT") = variant();
     m.def("ctc_loss", ctc_loss, "log_probs"_a, "lengths"_a, "labels"_a, "label_lengths"_a, "threads"_a,
           "losses"_a.noconvert(), "gradient"_a.noconvert());
+    m.def("ctc_spikes", ctc_spikes, "log_probs"_a, "lengths"_a, "labels"_a, "label_lengths"_a, "threads"_a,
+          "spikes"_a.noconvert());
 }
