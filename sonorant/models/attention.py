@@ -8,6 +8,8 @@ utterances, K hypotheses of each (1 in training), T encoded frames. What depends
 import abc
 from typing import NamedTuple, Protocol
 
+from sonorant.models.compiled_decoder import TaughtLabels, Teacher, through_labels
+from sonorant.models.kernels import FeedbackDecoder
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["MASKED", "Attended", "Attending", "Attention", "FeedbackAttention"]
@@ -35,6 +37,10 @@ class Attending(Protocol):
         """Attend for one label of each hypothesis; query: [B, K, n], the decoder's hidden state."""
         ...
 
+    def through_labels(self, teacher: Teacher, memory: list[tf.Tensor]) -> TaughtLabels | None:
+        """Return what a kernel makes of all labels at once, K being 1, or None where there is no kernel."""
+        ...
+
 
 class Attention(keras.layers.Layer):
     """Contract of an attention. size: of an encoded frame."""
@@ -50,6 +56,11 @@ class Attention(keras.layers.Layer):
     @abc.abstractmethod
     def attend(self, query: tf.Tensor, memory: list[tf.Tensor], state: list[tf.Tensor]) -> Attended:
         """Attend for one label of each hypothesis; query: [B, K, n], the decoder's hidden state."""
+
+    def through_labels(self, teacher: Teacher, memory: list[tf.Tensor]) -> TaughtLabels | None:
+        """Return what a kernel makes of all labels at once, K being 1, or None where there is no kernel."""
+        del teacher, memory
+        return None
 
 
 class FeedbackAttention(Attention):
@@ -94,3 +105,10 @@ class FeedbackAttention(Attention):
         weights = tf.nn.softmax(tf.where(present[:, tf.newaxis] > 0, energies, MASKED))
         after = feedback + weights * fertility[:, tf.newaxis]
         return Attended(tf.matmul(weights, encoded), weights, [after])
+
+    def through_labels(self, teacher: Teacher, memory: list[tf.Tensor]) -> TaughtLabels | None:
+        """See `Attention`."""
+        encoded, keys, fertility, present = memory
+        query = tf.convert_to_tensor(self.query.value)
+        vectors = self.energy.value[:, 0], self.feedback.value[0]
+        return through_labels(FeedbackDecoder, 2, teacher, query, encoded, present, keys, fertility, *vectors)

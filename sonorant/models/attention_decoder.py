@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sonorant.models.attention import Attending, Attention
+from sonorant.models.compiled_decoder import Teacher
 from sonorant.models.family import DecoderStep
 from sonorant.models.half_precision import HalfPrecision, product
 from sonorant.models.lstm import LstmCell
@@ -33,7 +34,11 @@ class AttentionDecoder(HalfPrecision):
     where y_{l-1} is the embedding of the label before. Before the first label comes the end of an utterance, `end`, the
     last symbol; its embedding is learned (that of RETURNN is zero). state: cell and hidden state [B, K, cells], context
     [B, K, encoded size], then the attention's.
+
+    `compiled` has kernels teach it, which needs a CPU; with scheduled sampling a loop of TensorFlow's does.
     """
+
+    compiled = False
 
     def __init__(
         self, attention: Attention, encoded: int, symbols: int, cells: int, embedding: int, readout: int, seed: int
@@ -91,11 +96,22 @@ class AttentionDecoder(HalfPrecision):
         place. drop: dropout of the readout. attention: what the attention is in training, if it differs.
         """
         before = tf.pad(tf.clip_by_value(labels, 0, self.end), ((0, 0), (1, 0)), constant_values=self.end)
-        embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))[:, :, tf.newaxis]
-        joined, weights = self._through_labels(
-            embedded, memory, attention or self.attention, self._next_label(sampling)
+        embedded = tf.transpose(tf.gather(self.embedding.value, before), (1, 0, 2))
+        attending = attention or self.attention
+        taught = self._by_kernel(embedded, memory, attending) if self.compiled and sampling is None else None
+        joined, weights = taught or self._through_labels(
+            embedded[:, :, tf.newaxis], memory, attending, self._next_label(sampling)
         )
         return tf.transpose(self._log_probs(joined, drop), (1, 0, 2)), tf.transpose(weights, (1, 0, 2))
+
+    def _by_kernel(
+        self, embedded: tf.Tensor, memory: list[tf.Tensor], attention: Attending
+    ) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """Return what `_through_labels` does, by the attention's kernel if it has one; embedded: [L + 1, B, n]."""
+        taught = attention.through_labels(Teacher(embedded, self.cell.weight.value, self.cell.bias.value), memory)
+        if taught is None:
+            return None
+        return tf.concat([taught.hidden, embedded, taught.contexts], -1), taught.weights
 
     def _through_labels(
         self,

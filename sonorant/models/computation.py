@@ -6,6 +6,7 @@ its devices' kernels and the recipe's precision, before graphs are traced. Weigh
 
 from collections.abc import Iterator, Sequence
 
+from sonorant.models.attention_decoder import AttentionDecoder
 from sonorant.models.devices import Device, has_gpu
 from sonorant.models.family import Model
 from sonorant.models.half_precision import HalfPrecision
@@ -18,7 +19,7 @@ __all__ = ["set_computation"]
 def set_computation(model: Model, precision: str = "float32", devices: Sequence[Device] | None = None) -> None:
     """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
 
-    On a GPU LSTM layers without peepholes are cuDNN's, and on a CPU all are compiled.
+    On a GPU LSTM layers without peepholes are cuDNN's; on a CPU all are compiled, and attention decoders.
     """
     gpu = has_gpu(devices)
     for layer in _layers(model):
@@ -26,6 +27,8 @@ def set_computation(model: Model, precision: str = "float32", devices: Sequence[
             layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
         if isinstance(layer, Lstm):
             layer.kernel = _lstm_kernel(gpu, layer.peepholes is not None)
+        if isinstance(layer, AttentionDecoder):
+            layer.compiled = not gpu
 
 
 def _lstm_kernel(gpu: bool, peepholes: bool) -> LstmKernel:

@@ -46,3 +46,119 @@ def lstm_backward(
     first step. d_outputs: of outputs, [T, B, cells]; d_last_cell: of the last of cells, [B, cells]. The others are of
     `lstm_forward`. Raises ValueError if sizes do not fit.
     """
+
+class FeedbackDecoder:
+    """An LSTM decoder with `FeedbackAttention`, taught L labels of B utterances of T frames; H cells, queries [Q].
+
+    weight: of context and hidden state, [size + H, 4 H], columns as those of `Lstm`; query: [H, Q]; encoded:
+    [B, T, size]; lengths: [B], 0 to T; keys: [B, T, Q]; fertility: [B, T]; energy and feedback: v and u, [Q]. All
+    arrays must be contiguous; raises ValueError if sizes do not fit. Methods share the utterances among so many
+    threads, eight or more each, without the GIL.
+    """
+
+    def __init__(
+        self,
+        weight: NDArray[np.float32],
+        query: NDArray[np.float32],
+        encoded: NDArray[np.float32],
+        lengths: NDArray[np.int32],
+        keys: NDArray[np.float32],
+        fertility: NDArray[np.float32],
+        energy: NDArray[np.float32],
+        feedback: NDArray[np.float32],
+    ) -> None: ...
+    def teach(
+        self,
+        products: NDArray[np.float32],
+        threads: int,
+        gates: NDArray[np.float32],
+        cells: NDArray[np.float32],
+        hidden: NDArray[np.float32],
+        contexts: NDArray[np.float32],
+        queries: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        feedbacks: NDArray[np.float32],
+    ) -> None:
+        """Overwrite gates [L, B, 4 H], cells and hidden [L, B, H], contexts, queries, weights and feedbacks [L, B, T].
+
+        products: of the labels' embeddings and their weights, with the bias, [L, B, 4 H]. feedbacks: beta before each
+        label.
+        """
+
+    def hand_back(
+        self,
+        d_hidden: NDArray[np.float32],
+        d_contexts: NDArray[np.float32],
+        d_weights: NDArray[np.float32],
+        gates: NDArray[np.float32],
+        cells: NDArray[np.float32],
+        queries: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        feedbacks: NDArray[np.float32],
+        threads: int,
+        d_gates: NDArray[np.float32],
+        d_queries: NDArray[np.float32],
+        d_encoded: NDArray[np.float32],
+        d_keys: NDArray[np.float32],
+        d_fertility: NDArray[np.float32],
+        d_energy: NDArray[np.float32],
+        d_feedback: NDArray[np.float32],
+    ) -> None:
+        """Overwrite a loss' gradients: of gates before their nonlinearities and of the others given; see `teach`.
+
+        d_energy, d_feedback: [B, Q], of each utterance.
+        """
+
+class MonotonicDecoder:
+    """The same with `ExpectedAttention`.
+
+    Queries, keys and `energy` are those of the head and then those of chunks, Q / 2 values each; energy: g v / |v|,
+    then v. noise: [L, B, T], with r. chunk: 1 or more.
+    """
+
+    def __init__(
+        self,
+        weight: NDArray[np.float32],
+        query: NDArray[np.float32],
+        encoded: NDArray[np.float32],
+        lengths: NDArray[np.int32],
+        keys: NDArray[np.float32],
+        noise: NDArray[np.float32],
+        energy: NDArray[np.float32],
+        chunk: int,
+    ) -> None: ...
+    def teach(
+        self,
+        products: NDArray[np.float32],
+        threads: int,
+        gates: NDArray[np.float32],
+        cells: NDArray[np.float32],
+        hidden: NDArray[np.float32],
+        contexts: NDArray[np.float32],
+        queries: NDArray[np.float32],
+        alphas: NDArray[np.float32],
+        energies: NDArray[np.float32],
+        chunk_energies: NDArray[np.float32],
+    ) -> None:
+        """See `FeedbackDecoder`. alphas: the heads' distributions, [L, B, T], as both energies."""
+
+    def hand_back(
+        self,
+        d_hidden: NDArray[np.float32],
+        d_contexts: NDArray[np.float32],
+        d_alphas: NDArray[np.float32],
+        gates: NDArray[np.float32],
+        cells: NDArray[np.float32],
+        queries: NDArray[np.float32],
+        alphas: NDArray[np.float32],
+        energies: NDArray[np.float32],
+        chunk_energies: NDArray[np.float32],
+        threads: int,
+        d_gates: NDArray[np.float32],
+        d_queries: NDArray[np.float32],
+        d_encoded: NDArray[np.float32],
+        d_keys: NDArray[np.float32],
+        d_noise: NDArray[np.float32],
+        d_energy: NDArray[np.float32],
+    ) -> None:
+        """See `FeedbackDecoder`."""

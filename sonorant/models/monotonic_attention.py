@@ -16,9 +16,12 @@ with alpha_0 one-hot on the first frame. It may go past the last frame: then not
 are 0, for this label and all after it. Padding has p = 0.
 """
 
+import functools
 import math
 
 from sonorant.models.attention import MASKED, Attended, Attention
+from sonorant.models.compiled_decoder import TaughtLabels, Teacher, through_labels
+from sonorant.models.kernels import MonotonicDecoder
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["ExpectedAttention", "MonotonicAttention", "chunk_weights", "log_head_distribution"]
@@ -121,6 +124,27 @@ class ExpectedAttention:
         weights = chunk_weights(alpha, chunk_energies, self._attention.chunk)
         return Attended(tf.matmul(weights, encoded), alpha, [log_alpha, number + 1])
 
+    def through_labels(self, teacher: Teacher, memory: list[tf.Tensor]) -> TaughtLabels | None:
+        """See `Attention`."""
+        encoded, keys, chunk_keys, present = memory
+        attention, head, chunkwise = self._attention, self._attention.monotonic, self._attention.chunkwise
+        query = tf.concat([head.query.value, chunkwise.query.value], 1)
+        noise = self._noise(tf.shape(teacher.embedded)[0], present) + attention.offset.value
+        vector = tf.concat([attention.scale.value * head.vector(normalised=True), chunkwise.vector()], 0)[:, 0]
+        kernel = functools.partial(MonotonicDecoder, chunk=attention.chunk)
+        keys = tf.concat([keys, chunk_keys], -1)
+        return through_labels(kernel, 3, teacher, query, encoded, present, keys, noise, vector)
+
+    def _noise(self, labels: tf.Tensor, present: tf.Tensor) -> tf.Tensor:
+        """Return what `attend` draws for each of so many labels, [labels, B, T]."""
+        shape = tf.shape(present)
+
+        def draw(number: tf.Tensor) -> tf.Tensor:
+            return tf.random.stateless_normal(shape, self._seed + tf.stack([0, number]))
+
+        noise: tf.Tensor = tf.map_fn(draw, tf.range(labels), fn_output_signature=tf.float32)
+        return noise
+
 
 class _Energy(keras.layers.Layer):
     """Additive energies v^T tanh(W s + V h + b), or those of v / |v|."""
@@ -141,11 +165,13 @@ class _Energy(keras.layers.Layer):
     def energies(self, query: tf.Tensor, keys: tf.Tensor, normalised: bool) -> tf.Tensor:
         """Return energies [..., N, T] of queries [..., N, n] at keys [..., T, inner]."""
         queries = tf.tensordot(query, self.query.value, 1)
-        energy = tf.convert_to_tensor(self.energy.value)
-        if normalised:
-            energy /= tf.norm(energy)
         inner = tf.tanh(keys[..., tf.newaxis, :, :] + queries[..., tf.newaxis, :])
-        return tf.tensordot(inner, energy, 1)[..., 0]
+        return tf.tensordot(inner, self.vector(normalised), 1)[..., 0]
+
+    def vector(self, normalised: bool = False) -> tf.Tensor:
+        """Return v, or v / |v|, [inner, 1]."""
+        energy = tf.convert_to_tensor(self.energy.value)
+        return energy / tf.norm(energy) if normalised else energy
 
 
 def log_head_distribution(energies: tf.Tensor, before: tf.Tensor) -> tf.Tensor:
