@@ -130,6 +130,7 @@ def test_a_model_has_the_kernels_of_its_devices(devices, kernel):
     model = build_model(BfaRecipe(family="bfa", layers=2, cells=4, pooling=(2,)), bins=3, units=4)
     set_computation(model, devices=devices)
     assert {layer.kernel for layer in (*model.encoder.forward, *model.encoder.backward)} == {kernel}
+    assert model.decoder.compiled == (kernel == "compiled")
 
 
 def test_peepholes_keep_the_kernel_that_has_them():
