@@ -16,7 +16,6 @@ from sonorant.tensorflow import custom_gradient, tf
 __all__ = ["TaughtLabels", "Teacher", "through_labels"]
 
 _GATES = 4
-_LSTM = 4  # arrays that a kernel makes of the LSTM: gates, cells, hidden states, contexts
 
 _Array = NDArray[np.float32]
 
@@ -37,6 +36,33 @@ class TaughtLabels(NamedTuple):
     weights: tf.Tensor
 
 
+class _Kernel(NamedTuple):
+    """make: a class of `kernels.pyi`; kept: how many arrays [L, B, T] it makes, the weights first."""
+
+    make: Callable[..., Any]
+    kept: int
+
+    def columns(self, query: Any, encoded: Any) -> list[int]:
+        """Of gates, cells, hidden states, contexts, queries and what is kept; query, encoded: see `through_labels`."""
+        (cells, inner), (_, frames, size) = query.shape, encoded.shape
+        return [_GATES * cells, cells, cells, size, inner, *[frames] * self.kept]
+
+    def teach(self, products: _Array, weight: _Array, query: _Array, encoded: _Array, *memory: _Array) -> list[_Array]:
+        """Return what the kernel makes of all labels; weight: of context and hidden state."""
+        made = [aligned_array(*products.shape[:2], columns) for columns in self.columns(query, encoded)]
+        self.make(weight, query, encoded, *memory).teach(products, kernel_threads(), *made)
+        return made
+
+    def hand_back(self, *given: _Array) -> list[_Array]:
+        """Return the gradients of gates, queries, encoded, keys and scores, and for each utterance of each vector."""
+        back, operands = given[: 6 + self.kept], given[6 + self.kept :]
+        _, _, encoded, _, keys, scores, *vectors = operands
+        like = [one.shape for one in (back[3], back[5], encoded, keys, scores)]
+        made = [aligned_array(*shape) for shape in (*like, *((len(encoded), len(vector)) for vector in vectors))]
+        self.make(*operands).hand_back(*back, kernel_threads(), *made)
+        return made
+
+
 def through_labels(
     kernel: Callable[..., Any],
     kept: int,
@@ -55,30 +81,13 @@ def through_labels(
     """
     lengths = tf.cast(tf.reduce_sum(present, 1), tf.int32)
     operands = [*teacher, query, encoded, lengths, keys, scores, *vectors]
-    taught: TaughtLabels = _kernel_with_gradient(kernel, kept)(*map(tf.convert_to_tensor, operands))
+    taught: TaughtLabels = _with_gradient(_Kernel(kernel, kept))(*map(tf.convert_to_tensor, operands))
     return taught
 
 
-def _kernel_with_gradient(kernel: Callable[..., Any], kept: int) -> Callable[..., Any]:
-    def teach(products: _Array, weight: _Array, query: _Array, encoded: _Array, *memory: _Array) -> list[_Array]:
-        (rows, frames, size), (cells, inner) = encoded.shape, query.shape
-        columns = [_GATES * cells, cells, cells, size, inner, *[frames] * kept]
-        made = [aligned_array(len(products), rows, n) for n in columns]
-        kernel(weight, query, encoded, *memory).teach(products, kernel_threads(), *made)
-        return made
-
-    def hand_back(*given: _Array) -> list[_Array]:
-        back, (weight, query, encoded, lengths, keys, scores, *vectors) = given[: 6 + kept], given[6 + kept :]
-        gates, queries = back[3], back[5]
-        of_rows = [(len(encoded), len(vector)) for vector in vectors]
-        like = [one.shape for one in (gates, queries, encoded, keys, scores)]
-        made = [aligned_array(*shape) for shape in (*like, *of_rows)]
-        decoder = kernel(weight, query, encoded, lengths, keys, scores, *vectors)
-        decoder.hand_back(*back, kernel_threads(), *made)
-        return made
-
+def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
     @custom_gradient
-    def taught(
+    def teach(
         embedded: tf.Tensor,
         weight: tf.Tensor,
         bias: tf.Tensor,
@@ -87,38 +96,38 @@ def _kernel_with_gradient(kernel: Callable[..., Any], kept: int) -> Callable[...
         *memory: tf.Tensor,
     ) -> tuple[TaughtLabels, Callable[..., tuple[tf.Tensor | None, ...]]]:
         from_label, recurrent = weight[: embedded.shape[2]], weight[embedded.shape[2] :]
-        products = tf.reshape(tf.matmul(_flat(embedded), from_label) + bias, _shape(embedded, bias.shape[0]))
-        given = [recurrent, query, encoded, *memory]
-        made = call_kernel(teach, [products, *given], _LSTM + 1 + kept)
-        (cells, inner), (_, frames, encoded_size) = query.shape, encoded.shape
-        columns = [_GATES * cells, cells, cells, encoded_size, inner, *[frames] * kept]
+        products = _like(embedded, tf.matmul(_flat(embedded), from_label) + bias)
+        operands = [recurrent, query, encoded, *memory]
+        columns = kernel.columns(query, encoded)
+        made = call_kernel(kernel.teach, [products, *operands], len(columns))
         for tensor, n in zip(made, columns, strict=True):
             tensor.set_shape((*embedded.shape[:2], n))
-        gates, cells, hidden, contexts, queries, *weights = made
+        gates, cells, hidden, contexts, queries, *kept = made
 
         def gradient(*d_taught: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
-            back = [*d_taught, gates, cells, queries, *weights, *given]
-            d_gates, d_queries, d_encoded, d_keys, d_scores, *of_rows = call_kernel(hand_back, back, 2 + len(memory))
-            d_vectors = [tf.reduce_sum(one, 0) for one in of_rows]
-            made = [d_gates, d_queries, d_encoded, d_keys, d_scores, *d_vectors]
-            for d, of in zip(made, [gates, queries, encoded, *memory[1:]], strict=True):
-                d.set_shape(of.shape)
+            like = [gates, queries, encoded, *memory[1:]]
+            back = call_kernel(kernel.hand_back, [*d_taught, gates, cells, queries, *kept, *operands], len(like))
+            d_gates, d_queries, d_encoded, d_keys, d_scores = back[:5]
+            d_vectors = [tf.reduce_sum(of_utterances, 0) for of_utterances in back[5:]]
+            for d, tensor in zip([*back[:5], *d_vectors], like, strict=True):
+                d.set_shape(tensor.shape)
             before = tf.pad(tf.concat([contexts[:-1], hidden[:-1]], -1), ((1, 0), (0, 0), (0, 0)))
-            heard = tf.concat([embedded, before], -1)
-            d_weight = tf.matmul(_flat(heard), _flat(d_gates), transpose_a=True)
+            d_weight = tf.matmul(_flat(tf.concat([embedded, before], -1)), _flat(d_gates), transpose_a=True)
             d_query = tf.matmul(_flat(hidden), _flat(d_queries), transpose_a=True)
-            d_embedded = tf.reshape(tf.matmul(_flat(d_gates), from_label, transpose_b=True), tf.shape(embedded))
-            d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)
+            d_embedded = _like(embedded, tf.matmul(_flat(d_gates), from_label, transpose_b=True))
+            d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # faster than tf.reduce_sum
             return d_embedded, d_weight, d_bias, d_query, d_encoded, None, d_keys, d_scores, *d_vectors
 
-        return TaughtLabels(hidden, contexts, weights[0]), gradient
+        return TaughtLabels(hidden, contexts, kept[0]), gradient
 
-    return taught
+    return teach
 
 
 def _flat(sequence: tf.Tensor) -> tf.Tensor:
+    """[L, B, n] as [L B, n]."""
     return tf.reshape(sequence, (-1, sequence.shape[2]))
 
 
-def _shape(sequence: tf.Tensor, columns: int) -> tf.Tensor:
-    return tf.concat([tf.shape(sequence)[:2], [columns]], 0)
+def _like(sequence: tf.Tensor, flat: tf.Tensor) -> tf.Tensor:
+    """[L B, m] as [L, B, m]."""
+    return tf.reshape(flat, tf.concat([tf.shape(sequence)[:2], [flat.shape[1]]], 0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_threads
-from sonorant.models.kernels import lstm_backward, lstm_forward
+from sonorant.models.kernels import lstm_backward, lstm_forward, lstm_peepholes
 from sonorant.tensorflow import custom_gradient, tf
 
 __all__ = ["compiled_lstm"]
@@ -49,17 +49,11 @@ def compiled_lstm(
         d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(inputs))
         d_weight = tf.concat([d_from_input, d_recurrent], 0)
         d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # faster than tf.reduce_sum
-        return d_inputs, d_cell, d_hidden, d_weight, d_bias, _of_peepholes(d_gates, cell, cells)
+        (d_peepholes,) = call_kernel(_peepholes, [d_gates, cells, cell], 1)  # dropped from a graph of a layer without
+        d_peepholes.set_shape(peepholes.shape)
+        return d_inputs, d_cell, d_hidden, d_weight, d_bias, d_peepholes
 
     return (outputs, cells[-1]), gradient
-
-
-def _of_peepholes(d_gates: tf.Tensor, cell: tf.Tensor, cells: tf.Tensor) -> tf.Tensor:
-    """Return their gradients [3, cells]; input and forget gate see the cell state before, the output gate that now."""
-    d_input, _, d_forget, d_output = tf.split(d_gates, _GATES, axis=2)
-    before = tf.concat([cell[tf.newaxis], cells[:-1]], 0)
-    seen = (d_input * before, d_forget * before, d_output * cells)
-    return tf.stack([tf.reduce_sum(one, (0, 1)) for one in seen])
 
 
 def _flat(sequence: tf.Tensor) -> tf.Tensor:
@@ -88,3 +82,9 @@ def _backward(
     given = d_outputs, d_last_cell, gates, cells, cell, recurrent, peepholes
     lstm_backward(*given, kernel_threads(), d_gates, d_cell, d_hidden)
     return d_gates, d_cell, d_hidden
+
+
+def _peepholes(d_gates: _Array, cells: _Array, cell: _Array) -> _Array:
+    d_peepholes = aligned_array(3, cell.shape[1])
+    lstm_peepholes(d_gates, cells, cell, d_peepholes)
+    return d_peepholes

@@ -1,5 +1,5 @@
-// Additive energies of a query at an utterance's frames, e_t = v . tanh(k_t + q + f_t u), and what weights make of frames:
-// forward, and backward. Part of kernels.cpp; `attention.py` has the formulae.
+// Additive energies of a query at an utterance's frames, e_t = v . tanh(k_t + q + f_t u), and what weights make of
+// frames: forward, and backward. Part of kernels.cpp; `attention.py` has the formulae.
 #pragma once
 
 // The sum is of sixteen sums, so that a compiler may vectorise it.
@@ -79,8 +79,9 @@ FASTEST void sum_frames(const float* __restrict weights, const float* __restrict
 }
 
 // Add to the gradients of weights and frames.
-FASTEST void return_frames(const float* __restrict weights, const float* __restrict encoded, size_t frames, size_t size,
-                           const float* __restrict d_context, float* __restrict d_weights, float* __restrict d_encoded) {
+FASTEST void return_frames(const float* __restrict weights, const float* __restrict encoded, size_t frames,
+                           size_t size, const float* __restrict d_context, float* __restrict d_weights,
+                           float* __restrict d_encoded) {
     for (size_t frame = 0; frame < frames; ++frame) {
         d_weights[frame] += dot(d_context, encoded + frame * size, size);
         for (size_t i = 0; i < size; ++i) d_encoded[frame * size + i] += weights[frame] * d_context[i];

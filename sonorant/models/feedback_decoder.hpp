@@ -5,7 +5,8 @@ class FeedbackDecoder : TaughtDecoder {
 public:
     FeedbackDecoder(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
                     Floats<2> fertility, Floats<1> energy, Floats<1> feedback)
-        : TaughtDecoder(weight, query, encoded, lengths, keys), fertility_(fertility), energy_(energy), feedback_(feedback) {
+        : TaughtDecoder(weight, query, encoded, lengths, keys), fertility_(fertility), energy_(energy),
+          feedback_(feedback) {
         sizes_.expect_of_rows(fertility, sizes_.frames, "fertility: expected [B, T]");
         expect(energy.shape(0) == sizes_.queries, "energy: expected [Q]");
         expect(feedback.shape(0) == sizes_.queries, "feedback: expected [Q]");
@@ -65,7 +66,8 @@ private:
             sum_frames(now, decoder.frames(row), length, sizes.encoded, context);
             if (label + 1 == sizes.labels) return;
             float* after = feedbacks + sizes.at(label + 1, row) * frames;
-            for (size_t frame = 0; frame < frames; ++frame) after[frame] = before[frame] + now[frame] * fertility[frame];
+            for (size_t frame = 0; frame < frames; ++frame)
+                after[frame] = before[frame] + now[frame] * fertility[frame];
         }
     };
 

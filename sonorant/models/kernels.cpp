@@ -44,6 +44,7 @@ NB_MODULE(MODULE, m) {
           "threads"_a, "gates"_a.noconvert(), "cells"_a.noconvert(), "outputs"_a.noconvert());
     m.def("lstm_backward", lstm_backward, "d_outputs"_a, "d_last_cell"_a, "gates"_a, "cells"_a, "cell"_a, "recurrent"_a,
           "peepholes"_a, "threads"_a, "d_gates"_a.noconvert(), "d_cell"_a.noconvert(), "d_hidden"_a.noconvert());
+    m.def("lstm_peepholes", lstm_peepholes, "d_gates"_a, "cells"_a, "cell"_a, "d_peepholes"_a.noconvert());
     nb::class_<FeedbackDecoder>(m, "FeedbackDecoder")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<2>, Floats<1>, Floats<1>>(),
              "weight"_a, "query"_a, "encoded"_a, "lengths"_a, "keys"_a, "fertility"_a, "energy"_a, "feedback"_a)

@@ -47,6 +47,17 @@ def lstm_backward(
     `lstm_forward`. Raises ValueError if sizes do not fit.
     """
 
+def lstm_peepholes(
+    d_gates: NDArray[np.float32],
+    cells: NDArray[np.float32],
+    cell: NDArray[np.float32],
+    d_peepholes: NDArray[np.float32],
+) -> None:
+    """Overwrite a loss' gradient by peepholes, [3, cells], from those of `lstm_backward`, without the GIL.
+
+    Raises ValueError if sizes do not fit.
+    """
+
 class FeedbackDecoder:
     """An LSTM decoder with `FeedbackAttention`, taught L labels of B utterances of T frames; H cells, queries [Q].
 

@@ -170,3 +170,31 @@ void lstm_backward(Floats<3> d_outputs, Floats<2> d_last_cell, Floats<3> gates, 
                             d_hidden.data()};
     share(sizes.rows, threads, LEAST_ROWS, pass);
 }
+
+// Add a step's gradients by the peepholes of one row: input and forget gate see the cell state before, the output gate
+// that now.
+FASTEST void add_peepholes(const float* __restrict d_gates, size_t cells, const float* __restrict before,
+                           const float* __restrict now, float* __restrict sums) {
+    for (size_t i = 0; i < cells; ++i) {
+        sums[i] += d_gates[i] * before[i];
+        sums[cells + i] += d_gates[2 * cells + i] * before[i];
+        sums[2 * cells + i] += d_gates[3 * cells + i] * now[i];
+    }
+}
+
+void lstm_peepholes(Floats<3> d_gates, Floats<3> cells, Floats<2> cell, Sums<2> d_peepholes) {
+    const Sizes sizes{cells.shape(0), cells.shape(1), cells.shape(2)};
+    const size_t size = sizes.cells;
+    sizes.expect_sequence(d_gates, 4 * size, "d_gates: expected [T, B, 4 cells]");
+    sizes.expect_state(cell, "cell: expected [B, cells]");
+    expect(d_peepholes.shape(0) == 3 && d_peepholes.shape(1) == size, "d_peepholes: expected [3, cells]");
+    const nb::gil_scoped_release released;
+    std::fill_n(d_peepholes.data(), d_peepholes.size(), 0.0f);
+    for (size_t step = 0; step < sizes.steps; ++step) {
+        const float* now = cells.data() + step * sizes.rows * size;
+        const float* before = step ? now - sizes.rows * size : cell.data();
+        for (size_t row = 0; row < sizes.rows; ++row)
+            add_peepholes(d_gates.data() + (step * sizes.rows + row) * 4 * size, size, before + row * size,
+                          now + row * size, d_peepholes.data());
+    }
+}
