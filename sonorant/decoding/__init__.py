@@ -13,6 +13,7 @@ from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
+from sonorant.decoding.mean_decoder import MeanDecoder
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.neural_fusion import NeuralFusion, NeuralModel
@@ -28,6 +29,7 @@ __all__ = [
     "LabelBeam",
     "LabelDecoder",
     "LabelModel",
+    "MeanDecoder",
     "MonotonicDecoder",
     "MonotonicSearch",
     "NeuralFusion",

@@ -1,14 +1,15 @@
-"""An ensemble: exported models of which the probabilities are averaged (Hannun 2014, section 2.1)."""
+"""An ensemble: exported models whose probabilities are averaged, by frame or by label (Hannun 2014, section 2.1)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sonorant.decoding import load_scorer
+from sonorant.decoding import MeanDecoder, load_scorer
 from sonorant.export.described import Described
 from sonorant.export.manifest import BadExport, Manifest
 from sonorant.export.neural_language_model import load_language_model
+from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.posteriors import SingleModel, whole_posteriors
 
@@ -17,12 +18,11 @@ __all__ = ["Ensemble", "check_members"]
 # Lengths at which the members' numbers of frames are compared.
 _CHECKED_SECONDS = tuple(0.5 + 0.013 * i for i in range(20))
 _SAME_FRAMES = 1e-9  # difference of two times from frame to frame, in seconds
+_AVERAGED = ("ctc", "labels")  # the other searches have heads that stop at frames of their own model
 
 
 class Ensemble(Described):
     """A `ServedModel`: units, decoding section and language model are its own, all else its members'."""
-
-    decoder = None
 
     def __init__(self, folder: Path, manifest: Manifest, members: Sequence[ServedModel]) -> None:
         """members: exports of one model each, which `check_members` has found to agree."""
@@ -30,23 +30,32 @@ class Ensemble(Described):
         self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.frame_seconds = members[0].frame_seconds
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
+        self.decoder = _mean_decoder(members) if members[0].search == "labels" else None
+
+
+def _mean_decoder(members: Sequence[ServedModel]) -> MeanDecoder:
+    decoders: list[TensorDecoder] = [member.decoder for member in members]
+    sizes = [model.no_frames.shape[1] for member in members for model in member.members]
+    return MeanDecoder(decoders, sizes, joint_ctc=all(decoder.joint_ctc for decoder in decoders))
 
 
 def check_members(members: Mapping[Path, ServedModel]) -> None:
-    """Raise BadExport, naming the export, if a member has other units or frames than the first; members: by folder."""
-    first, *_ = members.values()
-    frames = _frames(first) if first.search == "ctc" else []
+    """Raise BadExport, naming the export, if a member has another search, units or frames than the first.
+
+    members: by folder.
+    """
+    folder, first = next(iter(members.items()))
+    if first.search not in _AVERAGED:
+        raise BadExport(f"{folder}: search {first.search}; expected {' or '.join(_AVERAGED)} for an ensemble")
+    frames = _frames(first)
     for folder, member in members.items():
         for key, found, expected in (
-            ("search", member.search, "ctc"),
+            ("search", member.search, first.search),
             ("units", member.units.symbols, first.units.symbols),
             ("sample rate in Hz", member.sample_rate_hz, first.sample_rate_hz),
         ):
             if found != expected:
-                raise BadExport(
-                    f"{folder}: {key} {found}; expected {expected} for an ensemble, which averages probabilities of "
-                    "frames"
-                )
+                raise BadExport(f"{folder}: {key} {found}; expected {expected}, that of the ensemble's first member")
         if abs(member.frame_seconds - first.frame_seconds) > _SAME_FRAMES or _frames(member) != frames:
             raise BadExport(
                 f"{folder}: a frame each {member.frame_seconds:g} s; expected one each {first.frame_seconds:g} s, and "

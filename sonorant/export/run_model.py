@@ -42,7 +42,7 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
         model.set_layers(checkpoint.progress.layers)
     if isinstance(model, LanguageModel):
         if others:
-            raise BadExport(f"{run.recipe}: a language model joins no ensemble, which averages probabilities of frames")
+            raise BadExport(f"{run.recipe}: a language model joins no ensemble, which averages probabilities of speech")
         return export_language_model(model, recipe, units, run.exports)
     recordings = dev_recordings(run.shards)
     if others:

@@ -1,5 +1,9 @@
-"""From the samples of a stream to log-probabilities: one model's, or the average of several models and views."""
+"""From the samples of a stream to log-probabilities: one model's, or the average of several models and views.
 
+Of a label-synchronous model they are encoded frames in place of log-probabilities, and of several side by side.
+"""
+
+import abc
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -10,7 +14,7 @@ from sonorant.arrays import Features, Waveform
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.steps import Step, Steps, alone
 
-__all__ = ["Averaged", "Posteriors", "SingleModel", "open_posteriors", "whole_posteriors"]
+__all__ = ["Averaged", "Joined", "Posteriors", "SingleModel", "no_posteriors", "open_posteriors", "whole_posteriors"]
 
 
 class Posteriors(Protocol):
@@ -63,11 +67,8 @@ class SingleModel:
         return log_probs
 
 
-class Averaged:
-    """`Posteriors`: the mean of the members' probabilities, frame by frame (Hannun 2014, section 2.1).
-
-    All members must have the same number of frames and the same symbols.
-    """
+class _OfSeveral(abc.ABC):
+    """`Posteriors` made of those of members, frame by frame; all must have the same number of frames."""
 
     def __init__(self, members: Sequence[Posteriors]) -> None:
         self._members = members
@@ -75,25 +76,46 @@ class Averaged:
 
     def push(self, samples: Waveform) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
-        return (yield from self._averaged([member.push(samples) for member in self._members]))
+        return (yield from self._together([member.push(samples) for member in self._members]))
 
     def finish(self) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
-        return (yield from self._averaged([member.finish() for member in self._members]))
+        return (yield from self._together([member.finish() for member in self._members]))
 
-    def _averaged(self, members: Sequence[Steps[NDArray[np.float32]]]) -> Steps[NDArray[np.float32]]:
+    @staticmethod
+    @abc.abstractmethod
+    def _made_of(frames: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return what the frames [T', n] of each member make."""
+
+    def _together(self, members: Sequence[Steps[NDArray[np.float32]]]) -> Steps[NDArray[np.float32]]:
         found: list[NDArray[np.float32]] = []
         for member in members:
             found += [(yield from member)]
-        return self._mean(found)
+        return self._made_of(self._complete(found))
 
-    def _mean(self, new: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def _complete(self, new: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+        """Return the frames of each member that all have."""
         waiting = new if self._waiting is None else [np.concatenate(p) for p in zip(self._waiting, new, strict=True)]
         common = min(map(len, waiting))
         self._waiting = [frames[common:] for frames in waiting]
-        summed = np.logaddexp.reduce([frames[:common] for frames in waiting])
-        mean: NDArray[np.float32] = summed - np.float32(np.log(len(waiting)))
+        return [frames[:common] for frames in waiting]
+
+
+class Averaged(_OfSeveral):
+    """The mean of the members' probabilities (Hannun 2014, section 2.1), of the same symbols."""
+
+    @staticmethod
+    def _made_of(frames: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        mean: NDArray[np.float32] = np.logaddexp.reduce(frames) - np.float32(np.log(len(frames)))
         return mean
+
+
+class Joined(_OfSeveral):
+    """The members' encoded frames side by side, as `MeanDecoder` takes them."""
+
+    @staticmethod
+    def _made_of(frames: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        return np.concatenate(frames, axis=1)
 
 
 def whole_posteriors(posteriors: Posteriors, waveform: Waveform) -> NDArray[np.float32]:
@@ -102,8 +124,16 @@ def whole_posteriors(posteriors: Posteriors, waveform: Waveform) -> NDArray[np.f
 
 
 def open_posteriors(model: ServedModel, jitter_ms: float) -> Posteriors:
-    """Return the posteriors of a new stream: the average over members, and over translations by `jitter_ms`, if > 0."""
+    """Return the posteriors of a new stream: over its members, and over translations by `jitter_ms`, if > 0."""
     jitter = round(jitter_ms * model.sample_rate_hz / 1000)
     shifts = (-jitter, 0, jitter) if jitter else (0,)
     views = [SingleModel(member, shift) for member in model.members for shift in shifts]
-    return views[0] if len(views) == 1 else Averaged(views)
+    if len(views) == 1:
+        return views[0]
+    return Averaged(views) if model.decoder is None else Joined(views)
+
+
+def no_posteriors(model: ServedModel) -> NDArray[np.float32]:
+    """Return the posteriors of no audio, [0, symbols], or [0, size] of encoded frames."""
+    nothing = [member.no_frames for member in model.members]
+    return nothing[0] if model.decoder is None else np.concatenate(nothing, axis=1)

@@ -14,7 +14,7 @@ from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_folder
 from sonorant.audio.comfort_noise import within_quiet
 from sonorant.serving.model import ServedModel
-from sonorant.serving.posteriors import open_posteriors, whole_posteriors
+from sonorant.serving.posteriors import no_posteriors, open_posteriors, whole_posteriors
 
 __all__ = ["Outputs", "Spoken", "is_of", "read_outputs", "write_outputs"]
 
@@ -83,7 +83,7 @@ def write_outputs(
         "ends": np.cumsum([len(frames) for frames in parts], dtype=np.int64).tolist(),
     }
     with atomic_folder(folder) as draft:
-        np.save(draft / _FRAMES, np.concatenate([model.members[0].no_frames, *parts]))
+        np.save(draft / _FRAMES, np.concatenate([no_posteriors(model), *parts]))
         (draft / _UTTERANCES).write_text(json.dumps(document), encoding="utf-8")
 
 

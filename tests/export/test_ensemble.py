@@ -16,7 +16,7 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
-from sonorant.serving.posteriors import open_posteriors
+from sonorant.serving.posteriors import no_posteriors, open_posteriors
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.serving.steps import alone
 from sonorant.text.units import Units
@@ -128,6 +128,37 @@ def test_members_that_cannot_be_averaged_are_refused_by_name(exports, others, en
         with pytest.raises(BadExport, match=why):
             export_ensemble(babble_model(recipe), [others[0], other], recipe, UNITS, exports)
     assert not (exports / "refused/1").exists()
+
+
+def attending(name, section, seed):
+    """Return a recipe and a model of it that attends to frames."""
+    given = {"name": name, "model": section, "training": {"ctc_weight": 0.3 if section.get("ctc") else 0.0}}
+    recipe = Recipe.model_validate(babble_recipe().model_dump(mode="json") | given)
+    return recipe, build_model(recipe.model, FeatureExtractor(recipe.features, RATE_HZ).bins, UNITS.size, seed)
+
+
+def test_models_with_attention_are_averaged_label_by_label(exports):
+    recipe, first = attending("bfa-first", SECTION | {"ctc": True}, seed=1)
+    other, model = attending("bfa-other", SECTION | {"ctc": True, "cells": 6}, seed=2)
+    second = export_model(model, other, UNITS, exports).path
+    served = load_exported(export_ensemble(first, [second], recipe, UNITS, exports).path)
+    frames = posteriors(served)
+    members = [posteriors(load_member(path)) for path in (exports / "bfa-first/1/members/0", second)]
+    np.testing.assert_array_equal(frames, np.concatenate(members, axis=1))
+    np.testing.assert_array_equal(posteriors(served, parts=17), frames)
+    assert no_posteriors(served).shape == (0, frames.shape[1])
+    assert served.decoder.joint_ctc
+    session = Session(served, SessionOptions())
+    session.push((AUDIO * 32767).astype("<i2").tobytes())
+    assert session.finish()[-1].is_final
+
+
+def test_models_with_heads_of_their_own_are_refused(exports):
+    section = {"family": "mocha", "layers": 2, "cells": 8, "decoder_cells": 10, "embedding": 5, "attention": 7}
+    recipe, model = attending("heads", section, seed=1)
+    other = export_model(model, recipe, UNITS, exports).path
+    with pytest.raises(BadExport, match="search monotonic; expected ctc or labels for an ensemble"):
+        export_ensemble(model, [other], recipe, UNITS, exports)
 
 
 def test_a_damaged_member_is_refused_by_name(ensemble):
