@@ -7,8 +7,9 @@ All hypotheses of a step have the same number of labels. The score of one is a s
 
 where log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes (Watanabe
 2017, algorithm 2), and coverage is the number of encoded frames whose attention, summed over the labels, exceeds a
-threshold (Chorowski 2017, Eq. 11). Every hypothesis of the beam may end at every step. An utterance is over when no
-open hypothesis can come before the last of `beam` ended ones, so that nothing but the beam approximates.
+threshold (Chorowski 2017, Eq. 11). A hypothesis of the beam may end where `ends.py` says, and where it may have no more
+labels. An utterance is over when no open hypothesis can come before the last of `beam` ended ones, so that nothing but
+the beam approximates.
 """
 
 import math
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
+from sonorant.decoding.ends import may_end
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 
 __all__ = ["Ended", "LabelBeam", "Scoring"]
@@ -30,13 +32,17 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 
 
 class Scoring(NamedTuple):
-    """What adds to a decoder's log-probabilities; see the module. ctc_weight: in [0, 1)."""
+    """What adds to a decoder's log-probabilities; see the module.
+
+    ctc_weight: in [0, 1); end_threshold: see `may_end`.
+    """
 
     fusion: Fusion = Fusion()
     length_bonus: float = 0.0
     coverage_weight: float = 0.0
     coverage_threshold: float = 0.5
     ctc_weight: float = 0.0
+    end_threshold: float | None = None
 
 
 class Ended(NamedTuple):
@@ -98,8 +104,9 @@ class LabelBeam:
                     raise BadLogProbs(f"scores beside the decoder's have NaN values at label {number}")
                 gains += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
-            self._end_all(hypotheses, gains, ended)
             left = np.array([most - number for most in frames])
+            may = may_end(log_probs, gains, self._scoring.end_threshold) | (left <= 0)[:, np.newaxis]
+            self._end_all(hypotheses, np.where(may, gains[..., self._end], -math.inf), ended)
             hypotheses = self._extend(hypotheses, gains, weights, left > 0)
             for utterance in np.flatnonzero(self._is_over(hypotheses, ended, left)):
                 hypotheses.scores[utterance] = -math.inf
@@ -128,8 +135,8 @@ class LabelBeam:
         )
 
     def _end_all(self, hypotheses: _Open, gains: _Floats, ended: list[list[Ended]]) -> None:
-        """End every open hypothesis, and keep the best."""
-        scores = hypotheses.scores + gains[..., self._end] + self._coverage(hypotheses.attended)
+        """End every open hypothesis, and keep the best; gains: what the end adds, [B, K], -inf where none may be."""
+        scores = hypotheses.scores + gains + self._coverage(hypotheses.attended)
         for utterance, found in enumerate(ended):
             floor = found[-1].score if len(found) == self._beam else -math.inf
             new = [k for k, score in enumerate(scores[utterance]) if score > floor]

@@ -12,7 +12,8 @@ The score of a hypothesis is a sum over its labels, the end among them, as in `l
         + length_bonus x number of labels.
 
 What fusion adds stands beside the probabilities above, in the comparison of prefixes too. Nothing but the beam and that
-bound approximates.
+bound approximates. While there are frames a hypothesis may end only where `ends.py` says; what ends elsewhere is left
+out of the probabilities.
 """
 
 import math
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.ends import may_end
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.label_gains import LabelGains
@@ -64,7 +66,7 @@ class MonotonicSearch:
     """A `Search` that is pushed encoded frames, whose hypotheses appear as they arrive.
 
     A unit is where its head stopped. frame_seconds: time from one frame to the next; beam: hypotheses kept, waiting and
-    ended, as many of each; fusion: language model, phrases and prior.
+    ended, as many of each; fusion: language model, phrases and prior; end_threshold: see `may_end`.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class MonotonicSearch:
         beam: int,
         length_bonus: float = 0.0,
         fusion: Fusion | None = None,
+        end_threshold: float | None = None,
     ) -> None:
         self._decoder = decoder
         self._units = units
@@ -82,6 +85,7 @@ class MonotonicSearch:
         self._beam = beam
         self._gains = LabelGains(units.size + 1, fusion, length_bonus)
         self._end = units.size
+        self._end_threshold = end_threshold
         self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
         self._frames = 0
         self._finished = False
@@ -178,8 +182,10 @@ class MonotonicSearch:
         return _Waiting(scores[chosen], labels, states, self._gains.after(before, longer.gains))
 
     def _end_all(self, hypotheses: _Waiting, log_probs: NDArray[np.float64]) -> None:
-        """End hypotheses, and keep the best of all that have ended."""
-        ends = hypotheses.scores + (log_probs + hypotheses.gains[0])[:, self._end]
+        """End hypotheses that may, and keep the best of all that have ended."""
+        gains = log_probs + hypotheses.gains[0]
+        may = may_end(log_probs, gains, None if self._finished else self._end_threshold)
+        ends = hypotheses.scores + np.where(may, gains[:, self._end], -math.inf)
         self._ended += [pair for pair in zip(ends.tolist(), hypotheses.labels, strict=True) if pair[0] > -math.inf]
         self._ended.sort(key=lambda pair: -pair[0])
         del self._ended[self._beam :]

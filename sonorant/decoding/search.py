@@ -69,11 +69,19 @@ def _labels(
 
 
 def _scoring(decoding: DecodingRecipe, scorer: Scorer) -> Scoring:
-    return Scoring(scorer.by_label, decoding.length_bonus, decoding.coverage_weight, ctc_weight=decoding.ctc_weight)
+    return Scoring(
+        scorer.by_label,
+        decoding.length_bonus,
+        decoding.coverage_weight,
+        ctc_weight=decoding.ctc_weight,
+        end_threshold=decoding.end_threshold,
+    )
 
 
 def _monotonic(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: Any, scorer: Scorer) -> Search:
-    return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, decoding.length_bonus, scorer.by_label)
+    return MonotonicSearch(
+        decoder, units, frame_seconds, decoding.beam, decoding.length_bonus, scorer.by_label, decoding.end_threshold
+    )
 
 
 def _ctc_together(

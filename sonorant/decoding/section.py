@@ -71,6 +71,13 @@ class DecodingRecipe(Section):
     length_bonus: float = Field(
         0.0, ge=-100, le=100, description="What each label adds to a hypothesis' score (search by label)."
     )
+    end_threshold: float | None = Field(
+        1.5,
+        ge=1,
+        le=1000,
+        description="A hypothesis may end only where the end's log-probability is above this many times that of the "
+        "most probable other label (search by label); null: anywhere.",
+    )
     coverage_weight: float = Field(
         0.0,
         ge=0,

@@ -30,10 +30,13 @@ class MinimumWordError:
     choice. Reports what `base` reports, and "word_errors", the sum over i of P(y_i) W(y_i).
     """
 
-    def __init__(self, base: Objective, training: TrainingRecipe, units: Units) -> None:
+    def __init__(
+        self, base: Objective, training: TrainingRecipe, units: Units, end_threshold: float | None = None
+    ) -> None:
+        """end_threshold: of the search for the list, by label; see `decoding.end_threshold`."""
         self._base = base
         self._weight = training.mwer_base_weight
-        self.n_best: BatchSearch | None = NBest(units, training.mwer_hypotheses)
+        self.n_best: BatchSearch | None = NBest(units, training.mwer_hypotheses, end_threshold)
 
     @property
     def padding(self) -> Mapping[str, int]:

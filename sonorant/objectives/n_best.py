@@ -33,10 +33,11 @@ class NBest:
 
     targets = ("hypotheses", "errors")
 
-    def __init__(self, units: Units, size: int) -> None:
-        """size: N, which is also the beam."""
+    def __init__(self, units: Units, size: int, end_threshold: float | None = None) -> None:
+        """size: N, which is also the beam; end_threshold: of the search by label, see `may_end`."""
         self._units = units
         self._size = size
+        self._end_threshold = end_threshold
         self._scorer = Scorer(units)
         self._searches: dict[int, _Search] = {}
 
@@ -54,7 +55,7 @@ class NBest:
         )
 
     def _by_label(self, model: LabelSynchronous) -> _Search:
-        search = batch_search(model, self._size)
+        search = batch_search(model, self._size, self._end_threshold)
         return lambda batch: [[one.labels for one in ended] for ended in search(batch.features, batch.lengths)]
 
     def _by_frame(self, model: Model) -> _Search:

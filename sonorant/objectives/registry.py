@@ -24,7 +24,9 @@ def build_objective(recipe: Recipe, units: Units) -> Objective:
     With `training.mwer_hypotheses` above 0 it stands, with a small weight, beside the expected word errors.
     """
     base = _base(recipe, units)
-    return MinimumWordError(base, recipe.training, units) if recipe.training.mwer_hypotheses else base
+    if not recipe.training.mwer_hypotheses:
+        return base
+    return MinimumWordError(base, recipe.training, units, recipe.decoding.end_threshold)
 
 
 def _base(recipe: Recipe, units: Units) -> Objective:

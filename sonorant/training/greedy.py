@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding import best_path
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import LabelSynchronous, Model
@@ -30,5 +31,5 @@ def _by_frame(model: Model) -> Greedy:
 
 
 def _by_label(model: LabelSynchronous) -> Greedy:
-    search = batch_search(model, beam=1)
+    search = batch_search(model, beam=1, end_threshold=DecodingRecipe().end_threshold)
     return lambda features, lengths: [ended[0].labels if ended else () for ended in search(features, lengths)]

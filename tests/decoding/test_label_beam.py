@@ -102,8 +102,23 @@ def scored(table, scoring, number, labels, ended=True):
             score -= scoring.fusion.prior_weight * scoring.fusion.prior[label]
         if scoring.fusion.model is not None:
             score += scoring.fusion.weight * scoring.fusion.model.row(0, labels[:place])[0][label]
+    if ended and not may_end(table, scoring, number, labels):
+        return -math.inf, ()
     covered = int((attended > scoring.coverage_threshold).sum())
     return score + ended * scoring.coverage_weight * covered, tuple(peaks[: len(labels)])
+
+
+def may_end(table, scoring, number, labels):
+    """Hannun 2019; where no label may follow, the end always may."""
+    if scoring.end_threshold is None or len(labels) == len(utterance(number)):
+        return True
+    log_probs, _ = table.row(number, labels)
+    others = [y for y in range(table.symbols - 1) if by_ctc_or_none(table, scoring, number, (*labels, y)) > -math.inf]
+    return not others or log_probs[-1] > scoring.end_threshold * log_probs[others].max()
+
+
+def by_ctc_or_none(table, scoring, number, labels):
+    return by_ctc(table, number, labels, ended=False) if scoring.ctc_weight else 0.0
 
 
 def exhaustive(table, scoring, number):
@@ -126,7 +141,7 @@ def scorings(draw, symbols):
         model = Table(symbols, draw(seeds), attends=False)
     fusion = Fusion(prior, draw(st.floats(0, 1)), model, draw(st.floats(0, 1)))
     coverage, ctc = draw(st.sampled_from([0.0, 0.7])), draw(st.sampled_from([0.0, 0.3, 0.9]))
-    return Scoring(fusion, draw(st.floats(-1, 1)), coverage, 0.4, ctc)
+    return Scoring(fusion, draw(st.floats(-1, 1)), coverage, 0.4, ctc, draw(st.sampled_from([None, 1.0, 1.5])))
 
 
 @given(st.data(), st.integers(2, 4), seeds, numbers)

@@ -85,7 +85,7 @@ def added(fusion, labels, y):
     return (0.0 if fusion.model is None else fusion.weight * fusion.model.row(labels)[y]) - prior
 
 
-def exhaustive(table, frames, bonus=0.0, fusion=NOTHING):
+def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None):
     """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
     windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
     ended = {}
@@ -95,7 +95,8 @@ def exhaustive(table, frames, bonus=0.0, fusion=NOTHING):
         while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
             t, here = t + 1, 0
         row = table.row(labels, windows[t])
-        ended[labels] = (score + row[END] + added(fusion, labels, END), heads)
+        if t == len(frames) or threshold is None or row[END] > threshold * row[:END].max():  # Hannun 2019
+            ended[labels] = (score + row[END] + added(fusion, labels, END), heads)
         if t == len(frames) and here == 4:
             return
         for y in range(END):
@@ -106,8 +107,8 @@ def exhaustive(table, frames, bonus=0.0, fusion=NOTHING):
     return ended
 
 
-def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None):
-    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus, fusion)
+def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None, threshold=None):
+    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus, fusion, threshold)
     edges = [0, *sorted(cuts), len(frames)]
     for a, b in itertools.pairwise(edges):
         search.push(np.array(frames[a:b], np.float32).reshape(-1, 1))
@@ -125,17 +126,20 @@ def fusions(draw):
     return Fusion(prior, draw(st.floats(0, 1)), model, draw(st.floats(0, 1)))
 
 
-@given(seeds, st.integers(1, 3), st.sampled_from([0.0, 0.25]), st.sampled_from([0.0, 0.7]), fusions())
+thresholds = st.sampled_from([None, 1.0, 1.5])
+
+
+@given(seeds, st.integers(1, 3), st.sampled_from([0.0, 0.25]), st.sampled_from([0.0, 0.7]), fusions(), thresholds)
 @settings(max_examples=15, deadline=None)
-def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, attends, bonus, fusion):
+def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, attends, bonus, fusion, threshold):
     table, frames = Table(seed, attends), np.arange(count)
-    ended = exhaustive(table, frames, bonus, fusion)
+    ended = exhaustive(table, frames, bonus, fusion, threshold)
     if len(ended) > 900:
         return
     scores = np.array([score for score, _ in ended.values()])
     posteriors = np.exp(scores - np.logaddexp.reduce(scores))
     expected = dict(zip(ended, posteriors, strict=True))
-    found = searched(table, frames, bonus=bonus, fusion=fusion).hypotheses(100_000)
+    found = searched(table, frames, bonus=bonus, fusion=fusion, threshold=threshold).hypotheses(100_000)
     assert {one.units for one in found} == set(expected)
     for one in found:
         assert one.confidence == pytest.approx(expected[one.units], abs=1e-9)

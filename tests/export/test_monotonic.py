@@ -136,7 +136,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
 
 def open_monotonic(model, fusion):
     decoding = RECIPE.decoding
-    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion)
+    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion, 1.5)
 
 
 class Deaf(Mocha):

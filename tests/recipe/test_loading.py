@@ -68,7 +68,8 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (HEAD + "training:\n  cells: 3\n", "r.yaml:7: training.cells: unknown key; did you mean model.cells?"),
         (
             HEAD + "decoding:\n  zzz: 3\n",
-            "r.yaml:7: decoding.zzz: unknown key; known here: beam, coverage_weight, ctc_weight, endpointing, "
+            "r.yaml:7: decoding.zzz: unknown key; known here: beam, coverage_weight, ctc_weight, "
+            "end_threshold, endpointing, "
             "jitter_ms, length_bonus, lm, phrase_boost, phrases, prior, stability_ms, unit_candidates",
         ),
         (

@@ -43,9 +43,7 @@ def test_a_trial_searches_encoded_frames_with_its_weights(subject):
     outputs, decoder = read_outputs(subject.outputs), load_exported(subject.export).decoder
     runner, errors = TrialRunner(subject, map), []
     for weights in WEIGHTS:
-        beam = LabelBeam(
-            decoder, UNITS.size, 8, Scoring(length_bonus=weights["length_bonus"], ctc_weight=weights["ctc_weight"])
-        )
+        beam = LabelBeam(decoder, UNITS.size, 8, Scoring(**weights, end_threshold=1.5))
         labels = [beam.search([outputs.frames(i)])[0][0].labels for i in range(5)]
         texts = [UNITS.text(one).split() for one in labels]
         rate = runner.rate(weights)
