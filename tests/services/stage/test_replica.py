@@ -172,6 +172,7 @@ def test_a_draining_replica_hands_on_what_it_holds_and_takes_nothing_new(stack, 
     eventually(lambda: consumer.linked)  # linked, so that the drain has somebody to wait for
     shutdown.request()
     eventually(lambda: coordinator.beats[-1].draining)
+    eventually(lambda: producer.links.consumers == 0)  # its credit is recalled a moment after that beat
     producer.offer([23])
     consumer.list([])
     consumer.release(4)
