@@ -13,7 +13,7 @@ from sonorant.decoding.greedy import best_path
 from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
-from sonorant.decoding.mean_decoder import MeanDecoder
+from sonorant.decoding.mean_decoder import MeanDecoder, log_mean
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.neural_fusion import NeuralFusion, NeuralModel
@@ -43,6 +43,7 @@ __all__ = [
     "WrongVocabulary",
     "best_path",
     "load_scorer",
+    "log_mean",
     "open_search",
     "search_all",
 ]

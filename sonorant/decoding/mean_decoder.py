@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.label_decoder import LabelDecoder
 
-__all__ = ["MeanDecoder"]
+__all__ = ["MeanDecoder", "log_mean"]
 
 _Floats = NDArray[np.float32]
 
@@ -34,12 +34,12 @@ class MeanDecoder:
         found = [member.next(before, parents, own) for member, own in zip(self._members, state, strict=True)]
         log_probs, attention, after = zip(*found, strict=True)
         weights: _Floats = np.mean(attention, axis=0, dtype=np.float32)
-        return _mean(log_probs), weights, list(after)
+        return log_mean(log_probs), weights, list(after)
 
     def frame_log_probs(self, encoded: Sequence[_Floats]) -> list[_Floats]:
         """See `LabelDecoder`."""
         by_member = [member.frame_log_probs(own) for member, own in self._split(encoded)]
-        return [_mean(of_utterance) for of_utterance in zip(*by_member, strict=True)]
+        return [log_mean(of_utterance) for of_utterance in zip(*by_member, strict=True)]
 
     def _split(self, encoded: Sequence[_Floats]) -> list[tuple[LabelDecoder, list[_Floats]]]:
         """Return each member with its frames of each utterance."""
@@ -47,7 +47,7 @@ class MeanDecoder:
         return [(member, list(own)) for member, own in zip(self._members, zip(*parts, strict=True), strict=True)]
 
 
-def _mean(log_probs: Sequence[_Floats]) -> _Floats:
-    """Return the logarithm of the mean of probabilities, one array of log-probabilities from each member."""
+def log_mean(log_probs: Sequence[_Floats]) -> _Floats:
+    """Return the logarithm of the mean of probabilities, from an array of log-probabilities of each member."""
     mean: _Floats = np.logaddexp.reduce(log_probs) - np.float32(np.log(len(log_probs)))
     return mean

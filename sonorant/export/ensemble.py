@@ -40,9 +40,9 @@ def _mean_decoder(members: Sequence[ServedModel]) -> MeanDecoder:
 
 
 def check_members(members: Mapping[Path, ServedModel]) -> None:
-    """Raise BadExport, naming the export, if a member has another search, units or frames than the first.
+    """Raise BadExport, naming the export, if a member has another search, other units or frames than the first.
 
-    members: by folder.
+    With attention all have joint CTC or none has, since it is averaged too. members: by folder.
     """
     folder, first = next(iter(members.items()))
     if first.search not in _AVERAGED:
@@ -51,6 +51,7 @@ def check_members(members: Mapping[Path, ServedModel]) -> None:
     for folder, member in members.items():
         for key, found, expected in (
             ("search", member.search, first.search),
+            ("model.ctc", _has_ctc(member), _has_ctc(first)),
             ("units", member.units.symbols, first.units.symbols),
             ("sample rate in Hz", member.sample_rate_hz, first.sample_rate_hz),
         ):
@@ -61,6 +62,10 @@ def check_members(members: Mapping[Path, ServedModel]) -> None:
                 f"{folder}: a frame each {member.frame_seconds:g} s; expected one each {first.frame_seconds:g} s, and "
                 "as many of each recording as the ensemble's first member has"
             )
+
+
+def _has_ctc(served: ServedModel) -> bool:
+    return served.decoder is not None and served.decoder.joint_ctc
 
 
 def _frames(served: ServedModel) -> list[int]:

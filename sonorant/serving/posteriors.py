@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features, Waveform
+from sonorant.decoding import log_mean
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.steps import Step, Steps, alone
 
@@ -106,8 +107,7 @@ class Averaged(_OfSeveral):
 
     @staticmethod
     def _made_of(frames: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        mean: NDArray[np.float32] = np.logaddexp.reduce(frames) - np.float32(np.log(len(frames)))
-        return mean
+        return log_mean(frames)
 
 
 class Joined(_OfSeveral):

@@ -153,6 +153,14 @@ def test_models_with_attention_are_averaged_label_by_label(exports):
     assert session.finish()[-1].is_final
 
 
+def test_a_member_without_joint_ctc_is_refused_where_the_first_has_it(exports):
+    recipe, first = attending("bfa-joint", SECTION | {"ctc": True}, seed=1)
+    other, model = attending("bfa-alone", SECTION, seed=2)
+    second = export_model(model, other, UNITS, exports).path
+    with pytest.raises(BadExport, match=r"bfa-alone/1: model\.ctc False; expected True"):
+        export_ensemble(first, [second], recipe, UNITS, exports)
+
+
 def test_models_with_heads_of_their_own_are_refused(exports):
     section = {"family": "mocha", "layers": 2, "cells": 8, "decoder_cells": 10, "embedding": 5, "attention": 7}
     recipe, model = attending("heads", section, seed=1)
