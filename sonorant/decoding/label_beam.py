@@ -7,9 +7,9 @@ All hypotheses of a step have the same number of labels. The score of one is a s
 
 where log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes (Watanabe
 2017, algorithm 2), and coverage is the number of encoded frames whose attention, summed over the labels, exceeds a
-threshold (Chorowski 2017, Eq. 11). A hypothesis of the beam may end where `ends.py` says, and where it may have no more
-labels. An utterance is over when no open hypothesis can come before the last of `beam` ended ones, so that nothing but
-the beam approximates.
+threshold (Chorowski 2017, Eq. 11). A hypothesis of the beam may end where `ends.py` says, by log P(y_l | x, y_<l)
+alone; where none of an utterance may, the one that came nearest to it has ended. An utterance is over when no open
+hypothesis can come before the last of `beam` ended ones, so that nothing but the beam approximates.
 """
 
 import math
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
-from sonorant.decoding.ends import may_end
+from sonorant.decoding.ends import end_margins
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 
 __all__ = ["Ended", "LabelBeam", "Scoring"]
@@ -34,7 +34,7 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 class Scoring(NamedTuple):
     """What adds to a decoder's log-probabilities; see the module.
 
-    ctc_weight: in [0, 1); end_threshold: see `may_end`.
+    ctc_weight: in [0, 1); end_threshold: see `end_margins`.
     """
 
     fusion: Fusion = Fusion()
@@ -89,6 +89,7 @@ class LabelBeam:
         """
         frames = [len(one) for one in encoded]
         ended: list[list[Ended]] = [[] for _ in encoded]
+        nearest: list[tuple[float, float, _Labels]] = [(-math.inf, -math.inf, None) for _ in encoded]
         state = self._decoder.begin(encoded)
         models = self._models(encoded)
         fused = [model.begin(len(encoded)) for _, model in models]
@@ -97,22 +98,28 @@ class LabelBeam:
             log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
             if np.isnan(log_probs).any():
                 raise BadLogProbs(f"log_probs of label {number} have NaN values")
-            gains = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64) + self._gains
+            acoustic = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64)
+            gains = acoustic + self._gains
             for i, (weight, model) in enumerate(models):
                 scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
                 if np.isnan(scores).any():
                     raise BadLogProbs(f"scores beside the decoder's have NaN values at label {number}")
                 gains += weight * scores
+                if isinstance(model, CtcPrefixModel):
+                    acoustic += weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
             left = np.array([most - number for most in frames])
-            may = may_end(log_probs, gains, self._scoring.end_threshold) | (left <= 0)[:, np.newaxis]
-            self._end_all(hypotheses, np.where(may, gains[..., self._end], -math.inf), ended)
+            margins = end_margins(acoustic, gains, self._scoring.end_threshold)
+            self._end_all(hypotheses, gains[..., self._end], margins, ended, nearest)
             hypotheses = self._extend(hypotheses, gains, weights, left > 0)
             for utterance in np.flatnonzero(self._is_over(hypotheses, ended, left)):
                 hypotheses.scores[utterance] = -math.inf
             if not np.isfinite(hypotheses.scores).any():
                 break
-        return ended
+        return [
+            found or ([_ended(labels, score)] if score > -math.inf else [])
+            for found, (_, score, labels) in zip(ended, nearest, strict=True)
+        ]
 
     def _models(self, encoded: Sequence[NDArray[np.float32]]) -> list[tuple[float, LabelModel]]:
         """Return what scores labels of these utterances beside the decoder, each with its weight."""
@@ -134,16 +141,30 @@ class LabelBeam:
             labels=[[None] for _ in frames],
         )
 
-    def _end_all(self, hypotheses: _Open, gains: _Floats, ended: list[list[Ended]]) -> None:
-        """End every open hypothesis, and keep the best; gains: what the end adds, [B, K], -inf where none may be."""
-        scores = hypotheses.scores + gains + self._coverage(hypotheses.attended)
+    def _end_all(
+        self,
+        hypotheses: _Open,
+        ends: _Floats,
+        margins: _Floats,
+        ended: list[list[Ended]],
+        nearest: list[tuple[float, float, _Labels]],
+    ) -> None:
+        """End open hypotheses that may, and keep the best; of the others, the one of the greatest margin.
+
+        ends: what the end adds, [B, K]. nearest: margin, score and labels for each utterance.
+        """
+        scores = hypotheses.scores + ends + self._coverage(hypotheses.attended)
         for utterance, found in enumerate(ended):
             floor = found[-1].score if len(found) == self._beam else -math.inf
-            new = [k for k, score in enumerate(scores[utterance]) if score > floor]
-            if new:
-                found += [_ended(hypotheses.labels[utterance][k], float(scores[utterance, k])) for k in new]
-                found.sort(key=lambda one: -one.score)
-                del found[self._beam :]
+            for labels, score, margin in zip(
+                hypotheses.labels[utterance], scores[utterance].tolist(), margins[utterance].tolist(), strict=False
+            ):
+                if margin > 0 and score > floor:
+                    found.append(_ended(labels, score))
+                elif score > -math.inf and (margin, score) > nearest[utterance][:2]:
+                    nearest[utterance] = (margin, score, labels)
+            found.sort(key=lambda one: -one.score)
+            del found[self._beam :]
 
     def _extend(self, hypotheses: _Open, gains: _Floats, weights: NDArray[np.float32], may: NDArray[np.bool_]) -> _Open:
         """Return the best extensions by one label that is not the end; of utterances that may not have more, none."""

@@ -12,8 +12,8 @@ The score of a hypothesis is a sum over its labels, the end among them, as in `l
         + length_bonus x number of labels.
 
 What fusion adds stands beside the probabilities above, in the comparison of prefixes too. Nothing but the beam and that
-bound approximates. While there are frames a hypothesis may end only where `ends.py` says; what ends elsewhere is left
-out of the probabilities.
+bound approximates. A hypothesis may end only where `ends.py` says; probabilities are those among the hypotheses that
+are left.
 """
 
 import math
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.ends import may_end
+from sonorant.decoding.ends import end_margins
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.label_gains import LabelGains
@@ -66,7 +66,7 @@ class MonotonicSearch:
     """A `Search` that is pushed encoded frames, whose hypotheses appear as they arrive.
 
     A unit is where its head stopped. frame_seconds: time from one frame to the next; beam: hypotheses kept, waiting and
-    ended, as many of each; fusion: language model, phrases and prior; end_threshold: see `may_end`.
+    ended, as many of each; fusion: language model, phrases and prior; end_threshold: see `end_margins`.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class MonotonicSearch:
         states = decoder.seek(np.array([self._end], np.int32), decoder.begin())
         self._waiting = _Waiting(np.zeros(1), [None], states, self._gains.begin())
         self._ended: list[tuple[float, _Labels]] = []
+        self._nearest: tuple[float, float, _Labels] = (-math.inf, -math.inf, None)  # margin and score of who may not
 
     @property
     def frames(self) -> int:
@@ -118,6 +119,8 @@ class MonotonicSearch:
             if left.labels:
                 _, log_probs, _ = self._look(self._window[:0], left)
                 self._end_all(left, log_probs)
+        if not self._ended and self._nearest[1] > -math.inf:
+            self._ended = [self._nearest[1:]]
         if self._ended:
             self._waiting = self._waiting.take(np.empty(0, np.int64))
 
@@ -182,11 +185,15 @@ class MonotonicSearch:
         return _Waiting(scores[chosen], labels, states, self._gains.after(before, longer.gains))
 
     def _end_all(self, hypotheses: _Waiting, log_probs: NDArray[np.float64]) -> None:
-        """End hypotheses that may, and keep the best of all that have ended."""
+        """End hypotheses that may, and keep the best; of the others, the one of the greatest margin."""
         gains = log_probs + hypotheses.gains[0]
-        may = may_end(log_probs, gains, None if self._finished else self._end_threshold)
-        ends = hypotheses.scores + np.where(may, gains[:, self._end], -math.inf)
-        self._ended += [pair for pair in zip(ends.tolist(), hypotheses.labels, strict=True) if pair[0] > -math.inf]
+        scores = (hypotheses.scores + gains[:, self._end]).tolist()
+        margins = end_margins(log_probs, gains, self._end_threshold).tolist()
+        for labels, score, margin in zip(hypotheses.labels, scores, margins, strict=True):
+            if margin > 0 and score > -math.inf:
+                self._ended.append((score, labels))
+            elif score > -math.inf and (margin, score) > self._nearest[:2]:
+                self._nearest = (margin, score, labels)
         self._ended.sort(key=lambda pair: -pair[0])
         del self._ended[self._beam :]
 

@@ -75,8 +75,8 @@ class DecodingRecipe(Section):
         1.5,
         ge=1,
         le=1000,
-        description="A hypothesis may end only where the end's log-probability is above this many times that of the "
-        "most probable other label (search by label); null: anywhere.",
+        description="A hypothesis may end only where the model's log-probability of the end is above this many times "
+        "that of its most probable other label, unless none ends so (search by label); null: anywhere.",
     )
     coverage_weight: float = Field(
         0.0,

@@ -65,7 +65,7 @@ def check_members(members: Mapping[Path, ServedModel]) -> None:
 
 
 def _has_ctc(served: ServedModel) -> bool:
-    return served.decoder is not None and served.decoder.joint_ctc
+    return getattr(served.decoder, "joint_ctc", False)
 
 
 def _frames(served: ServedModel) -> list[int]:

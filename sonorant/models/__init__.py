@@ -9,6 +9,7 @@ families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation
 `frequency_convolution.py` and `convolution_2d.py`, both of `pooled_filters.py`, whose products are those of
 `pooled_convolution.py`. A `Carrying` model carries its state over chunks in training; families with an
 `AttentionDecoder` are an `AttentionModel`, those of text a `LanguageModel`.
-`set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers; `kernels.cpp`
-has those of our own (`lstm.hpp`, `products.hpp`, `activations.hpp`).
+`set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers, and whether
+kernels teach an `AttentionDecoder`; `kernels.cpp` has those of our own: `lstm.hpp`, and `taught_decoder.hpp` with an
+attention of `feedback_decoder.hpp` or `monotonic_decoder.hpp`.
 """

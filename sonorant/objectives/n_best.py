@@ -34,7 +34,7 @@ class NBest:
     targets = ("hypotheses", "errors")
 
     def __init__(self, units: Units, size: int, end_threshold: float | None = None) -> None:
-        """size: N, which is also the beam; end_threshold: of the search by label, see `may_end`."""
+        """size: N, which is also the beam; end_threshold: of the search by label, see `end_margins`."""
         self._units = units
         self._size = size
         self._end_threshold = end_threshold

@@ -82,7 +82,7 @@ def build_trainer(
                 recipe.training.epochs,
                 measure=not progress.begun,
             ),
-            evaluator=_evaluator(model, data, ports.collective),
+            evaluator=_evaluator(recipe, model, data, ports.collective),
             held_up=held_up,
             initial=_initial_weights(recipe, data, model, ports.collective) if not progress.begun else None,
         ),
@@ -91,10 +91,11 @@ def build_trainer(
     )
 
 
-def _evaluator(model: Model, data: TrainingData, collective: Collective) -> Evaluator:
-    kind: Any = PerplexityEvaluator if isinstance(model, LanguageModel) else WerEvaluator
-    evaluator: Evaluator = kind(model, data.units, data.dev, collective)
-    return evaluator
+def _evaluator(recipe: Recipe, model: Model, data: TrainingData, collective: Collective) -> Evaluator:
+    dev: Any = data.dev
+    if isinstance(model, LanguageModel):
+        return PerplexityEvaluator(model, data.units, dev, collective)
+    return WerEvaluator(model, data.units, dev, collective, recipe.decoding.end_threshold)
 
 
 def _initial_weights(recipe: Recipe, data: TrainingData, model: Model, collective: Collective) -> InitialWeights | None:

@@ -92,7 +92,16 @@ class WerEvaluator:
     figure = "wer"
     left_out = 0
 
-    def __init__(self, model: Model, units: Units, utterances: Iterable[DevUtterance], collective: Collective) -> None:
+    def __init__(
+        self,
+        model: Model,
+        units: Units,
+        utterances: Iterable[DevUtterance],
+        collective: Collective,
+        end_threshold: float | None = None,
+    ) -> None:
+        """end_threshold: of the search by label, `decoding.end_threshold`."""
+        self._end_threshold = end_threshold
         self._units = units
         self._given = utterances
         self._utterances: list[DevUtterance] = []
@@ -102,7 +111,7 @@ class WerEvaluator:
 
     def retrace(self) -> None:
         """See `Evaluator`."""
-        self._greedy = greedy(self._model)
+        self._greedy = greedy(self._model, self._end_threshold)
         self._align = alignment_function(self._model, self._units)
 
     def load(self) -> None:

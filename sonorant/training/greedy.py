@@ -17,12 +17,12 @@ __all__ = ["greedy"]
 Greedy: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int32]], list[Sequence[int]]]
 
 
-def greedy(model: Model) -> Greedy:
+def greedy(model: Model, end_threshold: float | None = DecodingRecipe().end_threshold) -> Greedy:
     """Return a function of features Float32[B, T, bins] and lengths Int32[B]: the units of each utterance.
 
-    By frame: the most probable alignment. By label: a beam of one.
+    By frame: the most probable alignment. By label: a beam of one, with `decoding.end_threshold`.
     """
-    return _by_label(model) if isinstance(model, LabelSynchronous) else _by_frame(model)
+    return _by_label(model, end_threshold) if isinstance(model, LabelSynchronous) else _by_frame(model)
 
 
 def _by_frame(model: Model) -> Greedy:
@@ -30,6 +30,6 @@ def _by_frame(model: Model) -> Greedy:
     return lambda features, lengths: [best_path(frames) for frames in frames_of(features, lengths)]
 
 
-def _by_label(model: LabelSynchronous) -> Greedy:
-    search = batch_search(model, beam=1, end_threshold=DecodingRecipe().end_threshold)
+def _by_label(model: LabelSynchronous, end_threshold: float | None) -> Greedy:
+    search = batch_search(model, 1, end_threshold)
     return lambda features, lengths: [ended[0].labels if ended else () for ended in search(features, lengths)]

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from sonorant.decoding import LabelBeam, Scoring
-from sonorant.decoding.ends import may_end
+from sonorant.decoding import LabelBeam, Scorer, Scoring, open_search, search_all
+from sonorant.decoding.ends import end_margins
+from sonorant.decoding.section import DecodingRecipe
+from sonorant.text.units import Units
 
 
 @pytest.mark.parametrize(
@@ -20,12 +22,12 @@ from sonorant.decoding.ends import may_end
 def test_an_end_is_where_it_is_almost_as_probable_as_the_best_label(probabilities, threshold, expected):
     with np.errstate(divide="ignore"):
         log_probs = np.log([probabilities])
-    assert may_end(log_probs, log_probs, threshold).tolist() == [expected]
+    assert (end_margins(log_probs, log_probs, threshold) > 0).tolist() == [expected]
 
 
 def test_labels_that_cannot_follow_do_not_keep_a_hypothesis_from_its_end():
     log_probs = np.log([[0.7, 0.1, 0.2]])
-    assert may_end(log_probs, np.array([[-np.inf, -3.0, -1.0]]), 1.5).all()
+    assert (end_margins(log_probs, np.array([[-np.inf, -3.0, -1.0]]), 1.5) > 0).all()
 
 
 class Smoothed:
@@ -52,3 +54,33 @@ def test_a_long_text_is_not_lost_to_the_empty_one():
     found = {t: LabelBeam(Smoothed(text), 2, 4, Scoring(end_threshold=t)).search(frames)[0][0] for t in (None, 1.5)}
     assert found[None].labels == ()
     assert found[1.5].labels == text
+
+
+class Unsure(Smoothed):
+    """Says the text, and then rather one more label than the end."""
+
+    def next(self, before, parents, state):
+        _, weights, state = super().next(before, parents, state)
+        lengths = np.array([len(one) for one in state[0][0]])
+        due = np.array([self.text[min(n, len(self.text) - 2)] for n in lengths])
+        log_probs = np.log(np.where(np.eye(3)[due] > 0, 0.88, 0.06))
+        log_probs[lengths >= len(self.text) - 1] = np.log([0.65, 0.1, 0.25])
+        return log_probs[np.newaxis].astype(np.float32), weights, state
+
+
+def test_a_text_whose_end_is_refused_is_not_lost_to_one_that_never_ends():
+    text = (0, 1) * 10
+    found = LabelBeam(Unsure(text), 2, 8, Scoring(end_threshold=1.5)).search([np.zeros((100, 1), np.float32)])[0]
+    assert [one.labels for one in found] == [text]
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(1.5, "a b " * 15), (None, "")])
+def test_recognition_of_one_and_of_many_heeds_the_recipe(threshold, expected):
+    units, frames = Units("words", ("a", "b")), np.zeros((40, 1), np.float32)
+    decoding, text = DecodingRecipe(end_threshold=threshold), (0, 1) * 15
+    search = open_search("labels", units, 0.1, decoding, Smoothed(text), Scorer(units))
+    search.push(frames)
+    search.finish()
+    assert search.text() == expected.strip()
+    (found,) = search_all("labels", units, 0.1, decoding, Smoothed(text), Scorer(units), [frames])
+    assert found.text == expected.strip()

@@ -102,23 +102,26 @@ def scored(table, scoring, number, labels, ended=True):
             score -= scoring.fusion.prior_weight * scoring.fusion.prior[label]
         if scoring.fusion.model is not None:
             score += scoring.fusion.weight * scoring.fusion.model.row(0, labels[:place])[0][label]
-    if ended and not may_end(table, scoring, number, labels):
-        return -math.inf, ()
     covered = int((attended > scoring.coverage_threshold).sum())
     return score + ended * scoring.coverage_weight * covered, tuple(peaks[: len(labels)])
 
 
-def may_end(table, scoring, number, labels):
-    """Hannun 2019; where no label may follow, the end always may."""
-    if scoring.end_threshold is None or len(labels) == len(utterance(number)):
-        return True
-    log_probs, _ = table.row(number, labels)
-    others = [y for y in range(table.symbols - 1) if by_ctc_or_none(table, scoring, number, (*labels, y)) > -math.inf]
-    return not others or log_probs[-1] > scoring.end_threshold * log_probs[others].max()
+def margin(table, scoring, number, labels):
+    """By which a hypothesis may end, Hannun 2019, of the decoder with joint CTC."""
+    if scoring.end_threshold is None:
+        return math.inf
+    acoustic = (1 - scoring.ctc_weight) * table.row(number, labels)[0]
+    if scoring.ctc_weight:
+        longer = [by_ctc(table, number, (*labels, y), ended=False) for y in range(table.symbols - 1)]
+        after = np.array([*longer, by_ctc(table, number, labels, ended=True)])
+        acoustic += scoring.ctc_weight * (after - by_ctc(table, number, labels, ended=False))
+    return acoustic[-1] - scoring.end_threshold * max(acoustic[:-1].max(), -1e30)
 
 
-def by_ctc_or_none(table, scoring, number, labels):
-    return by_ctc(table, number, labels, ended=False) if scoring.ctc_weight else 0.0
+def permitted(table, scoring, number, found):
+    """Those of (score, …, labels) that may end, or the one that comes nearest to it."""
+    may = [one for one in found if margin(table, scoring, number, one[-1]) > 0]
+    return may or sorted(found, key=lambda one: (margin(table, scoring, number, one[-1]), one[0]))[-1:]
 
 
 def exhaustive(table, scoring, number):
@@ -126,7 +129,8 @@ def exhaustive(table, scoring, number):
     lengths = range(len(utterance(number)) + 1)
     every = (labels for n in lengths for labels in itertools.product(range(table.symbols - 1), repeat=n))
     found = [(*scored(table, scoring, number, labels), labels) for labels in every]
-    return sorted((one for one in found if one[0] > -math.inf), reverse=True)
+    possible = sorted((one for one in found if one[0] > -math.inf), reverse=True)
+    return permitted(table, scoring, number, possible)
 
 
 seeds, numbers = st.integers(0, 10_000), st.integers(0, 20)
@@ -172,12 +176,13 @@ def narrow(table, scoring, number, beam):
     """Scores of all that ends on the way of a beam that never stops early, best first."""
     prefixes, ended = [()], []
     for _ in range(len(utterance(number)) + 1):
-        ended += [scored(table, scoring, number, labels)[0] for labels in prefixes]
+        ended += [(scored(table, scoring, number, labels)[0], labels) for labels in prefixes]
         longer = [(*labels, y) for labels in prefixes for y in range(table.symbols - 1)]
         opened = {labels: scored(table, scoring, number, labels, ended=False)[0] for labels in longer}
         possible = [labels for labels in longer if opened[labels] > -math.inf]
         prefixes = sorted(possible, key=lambda labels: opened[labels], reverse=True)[:beam]
-    return sorted((score for score in ended if score > -math.inf), reverse=True)
+    possible = [one for one in ended if one[0] > -math.inf]
+    return sorted((score for score, _ in permitted(table, scoring, number, possible)), reverse=True)
 
 
 @given(st.data(), seeds, st.lists(numbers, min_size=2, max_size=5), st.integers(1, 6))

@@ -88,15 +88,19 @@ def added(fusion, labels, y):
 def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None):
     """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
     windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
-    ended = {}
+    ended, refused = {}, {}
 
     def follow(labels, heads, score, t, here):
         """Here: labels that have attended to frame t."""
         while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
             t, here = t + 1, 0
         row = table.row(labels, windows[t])
-        if t == len(frames) or threshold is None or row[END] > threshold * row[:END].max():  # Hannun 2019
-            ended[labels] = (score + row[END] + added(fusion, labels, END), heads)
+        margin = 1.0 if threshold is None else row[END] - threshold * row[:END].max()  # Hannun 2019
+        total = score + row[END] + added(fusion, labels, END)
+        if margin > 0:
+            ended[labels] = (total, heads)
+        else:
+            refused[labels] = (margin, total, heads)
         if t == len(frames) and here == 4:
             return
         for y in range(END):
@@ -104,7 +108,8 @@ def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None):
             follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + gain, t, here + 1)
 
     follow((), (), 0.0, 0, 0)
-    return ended
+    nearest = max(refused, key=lambda labels: refused[labels][:2], default=None)
+    return ended or {nearest: refused[nearest][1:]}
 
 
 def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None, threshold=None):

@@ -167,6 +167,9 @@ def test_models_with_heads_of_their_own_are_refused(exports):
     other = export_model(model, recipe, UNITS, exports).path
     with pytest.raises(BadExport, match="search monotonic; expected ctc or labels for an ensemble"):
         export_ensemble(model, [other], recipe, UNITS, exports)
+    recipe, first = attending("no-heads", SECTION, seed=1)
+    with pytest.raises(BadExport, match="heads/1: search monotonic; expected labels"):
+        export_ensemble(first, [other], recipe, UNITS, exports)
 
 
 def test_a_damaged_member_is_refused_by_name(ensemble):

@@ -22,7 +22,8 @@ from sonorant.tensorflow import tf
 
 BONUS = 6.0  # of each label, so that random weights do not end at once
 RECIPE = Recipe.model_validate(
-    babble_recipe().model_dump(mode="json") | {"name": "bfa", "model": SECTION, "decoding": {"length_bonus": BONUS}}
+    babble_recipe().model_dump(mode="json")
+    | {"name": "bfa", "model": SECTION, "decoding": {"length_bonus": BONUS, "end_threshold": None}}
 )
 BINS = FeatureExtractor(RECIPE.features, RATE_HZ).bins
 AUDIO = pcm16(murmur(2.0, seed=4))
@@ -91,9 +92,9 @@ def test_a_stream_is_recognized_when_it_is_over_however_it_is_cut(exported, cuts
     features = exported.extractor(heard(exported, samples))
     encoded = exported.finish((features,))
     assert len(encoded) == -(-len(features) // 2)
-    (expected,) = LabelBeam(
-        exported.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS, end_threshold=1.5)
-    ).search([encoded])
+    (expected,) = LabelBeam(exported.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS)).search(
+        [encoded]
+    )
     assert result.alternatives[0].units == expected[0].labels
     assert len(expected[0].labels) > 2
     assert all(0 <= word.start_s < word.end_s <= 2.1 for word in result.alternatives[0].words)
@@ -105,7 +106,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
     train([tmp_path / "text.txt"], tmp_path / "unigrams.arpa.gz", order=1)
     lm, prior = {"path": str(tmp_path / "lm.arpa"), "alpha": 3.0}, {"path": str(tmp_path / "unigrams.arpa.gz")}
     document = RECIPE.model_dump(mode="json")
-    document["decoding"] |= {"lm": lm, "prior": prior, "end_threshold": None}
+    document["decoding"] |= {"lm": lm, "prior": prior}
     export = export_model(trained, Recipe.model_validate(document), UNITS, tmp_path / "exports")
     for path in tmp_path.glob("*.arpa*"):
         path.unlink()
@@ -168,10 +169,7 @@ def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_the_sea
     session = Session(exported, SessionOptions(max_alternatives=3))
     session.push(AUDIO)
     found = [one.units for one in session.finish()[-1].alternatives]
-    beams = [
-        LabelBeam(exported.decoder, UNITS.size, 8, Scoring(length_bonus=BONUS, ctc_weight=w, end_threshold=1.5))
-        for w in (0.4, 0.0)
-    ]
+    beams = [LabelBeam(exported.decoder, UNITS.size, 8, Scoring(length_bonus=BONUS, ctc_weight=w)) for w in (0.4, 0.0)]
     with_ctc, without = ([one.labels for one in beam.search([encoded])[0][:3]] for beam in beams)
     assert found == with_ctc != without
 

@@ -25,7 +25,7 @@ from sonorant.tensorflow import of_arrays, tf
 RUNNING = {"level": "running", "normalisation": "running", "memory_vectors": 10}
 RECIPE = Recipe.model_validate(
     babble_recipe().model_dump(mode="json")
-    | {"name": "mocha", "model": SECTION | RUNNING, "decoding": {"length_bonus": 6.0}}
+    | {"name": "mocha", "model": SECTION | RUNNING, "decoding": {"length_bonus": 6.0, "end_threshold": None}}
 )
 BINS = FeatureExtractor(RECIPE.features, RATE_HZ).bins
 AUDIO = pcm16(murmur(2.0, seed=4))
@@ -136,7 +136,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
 
 def open_monotonic(model, fusion):
     decoding = RECIPE.decoding
-    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion, 1.5)
+    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion)
 
 
 class Deaf(Mocha):
