@@ -11,5 +11,5 @@ families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation
 `AttentionDecoder` are an `AttentionModel`, those of text a `LanguageModel`.
 `set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers, and whether
 kernels teach an `AttentionDecoder`; `kernels.cpp` has those of our own: `lstm.hpp`, and `taught_decoder.hpp` with an
-attention of `feedback_decoder.hpp` or `monotonic_decoder.hpp`.
+attention of `taught_feedback.hpp` or `taught_monotonic.hpp`.
 """

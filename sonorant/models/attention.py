@@ -9,7 +9,7 @@ import abc
 from typing import NamedTuple, Protocol
 
 from sonorant.models.compiled_decoder import TaughtLabels, Teacher, through_labels
-from sonorant.models.kernels import FeedbackDecoder
+from sonorant.models.kernels import TaughtFeedback
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["MASKED", "Attended", "Attending", "Attention", "FeedbackAttention"]
@@ -111,4 +111,4 @@ class FeedbackAttention(Attention):
         encoded, keys, fertility, present = memory
         query = tf.convert_to_tensor(self.query.value)
         vectors = self.energy.value[:, 0], self.feedback.value[0]
-        return through_labels(FeedbackDecoder, 2, teacher, query, encoded, present, keys, fertility, *vectors)
+        return through_labels(TaughtFeedback, 2, teacher, query, encoded, present, keys, fertility, *vectors)

@@ -58,7 +58,7 @@ def lstm_peepholes(
     Raises ValueError if sizes do not fit.
     """
 
-class FeedbackDecoder:
+class TaughtFeedback:
     """An LSTM decoder with `FeedbackAttention`, taught L labels of B utterances of T frames; H cells, queries [Q].
 
     weight: of context and hidden state, [size + H, 4 H], columns as those of `Lstm`; query: [H, Q]; encoded:
@@ -120,7 +120,7 @@ class FeedbackDecoder:
         d_energy, d_feedback: [B, Q], of each utterance.
         """
 
-class MonotonicDecoder:
+class TaughtMonotonic:
     """The same with `ExpectedAttention`.
 
     Queries, keys and `energy` are those of the head and then those of chunks, Q / 2 values each; energy: g v / |v|,
@@ -151,7 +151,7 @@ class MonotonicDecoder:
         energies: NDArray[np.float32],
         chunk_energies: NDArray[np.float32],
     ) -> None:
-        """See `FeedbackDecoder`. alphas: the heads' distributions, [L, B, T], as both energies."""
+        """See `TaughtFeedback`. alphas: the heads' distributions, [L, B, T], as both energies."""
 
     def hand_back(
         self,
@@ -172,4 +172,4 @@ class MonotonicDecoder:
         d_noise: NDArray[np.float32],
         d_energy: NDArray[np.float32],
     ) -> None:
-        """See `FeedbackDecoder`."""
+        """See `TaughtFeedback`."""

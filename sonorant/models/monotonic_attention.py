@@ -21,7 +21,7 @@ import math
 
 from sonorant.models.attention import MASKED, Attended, Attention
 from sonorant.models.compiled_decoder import TaughtLabels, Teacher, through_labels
-from sonorant.models.kernels import MonotonicDecoder
+from sonorant.models.kernels import TaughtMonotonic
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["ExpectedAttention", "MonotonicAttention", "chunk_weights", "log_head_distribution"]
@@ -131,7 +131,7 @@ class ExpectedAttention:
         query = tf.concat([head.query.value, chunkwise.query.value], 1)
         noise = self._noise(tf.shape(teacher.embedded)[0], present) + attention.offset.value
         vector = tf.concat([attention.scale.value * head.vector(normalised=True), chunkwise.vector()], 0)[:, 0]
-        kernel = functools.partial(MonotonicDecoder, chunk=attention.chunk)
+        kernel = functools.partial(TaughtMonotonic, chunk=attention.chunk)
         keys = tf.concat([keys, chunk_keys], -1)
         return through_labels(kernel, 3, teacher, query, encoded, present, keys, noise, vector)
 

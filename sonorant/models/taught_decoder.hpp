@@ -1,5 +1,5 @@
 // An LSTM decoder with attention that is taught its labels: through all labels, forward and backward, an attention being
-// a class of `feedback_decoder.hpp` or `monotonic_decoder.hpp`. Part of kernels.cpp; `attention_decoder.py` has the
+// a class of `taught_feedback.hpp` or `taught_monotonic.hpp`. Part of kernels.cpp; `attention_decoder.py` has the
 // formulae.
 #pragma once
 

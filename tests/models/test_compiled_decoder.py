@@ -26,7 +26,7 @@ def kernels(request):
 @pytest.fixture(scope="module")
 def by_kernels(kernels):
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in (("attention", "FeedbackDecoder"), ("monotonic_attention", "MonotonicDecoder")):
+        for module, name in (("attention", "TaughtFeedback"), ("monotonic_attention", "TaughtMonotonic")):
             patch.setattr(importlib.import_module(f"sonorant.models.{module}"), name, getattr(kernels, name))
         yield
 
@@ -98,10 +98,10 @@ def passes(kernels, family, rows, threads=1):
     memory = weight, query, floats(rows, frames, SIZE), lengths, floats(rows, frames, inner)
     if family == "bfa":
         scores, kept = floats(rows, frames), 2
-        decoder = kernels.FeedbackDecoder(*memory, scores, *vectors)
+        decoder = kernels.TaughtFeedback(*memory, scores, *vectors)
     else:
         scores, kept = by_label(frames), 3
-        decoder = kernels.MonotonicDecoder(*memory, scores, vectors[0], 2)
+        decoder = kernels.TaughtMonotonic(*memory, scores, vectors[0], 2)
     columns = [4 * cells, cells, cells, SIZE, inner, *[frames] * kept]
     made = [np.full((labels, rows, n), np.nan, np.float32) for n in columns]
     decoder.teach(by_label(4 * cells), threads, *made)
@@ -163,19 +163,19 @@ def test_sizes_that_do_not_fit_are_refused(kernels, place, shape, expected):
     shapes[place] = shape
     arrays = [np.zeros(one, np.int32 if at == 3 else np.float32) for at, one in enumerate(shapes)]
     with pytest.raises(ValueError, match=expected):
-        kernels.FeedbackDecoder(*arrays)
+        kernels.TaughtFeedback(*arrays)
 
 
 def test_a_length_beyond_the_frames_and_an_array_of_other_labels_are_refused(kernels):
     shapes = [(22, 68), (17, 18), (2, 6, 5), (2,), (2, 6, 18), (3, 2, 6), (18,)]
     arrays = [np.zeros(one, np.int32 if at == 3 else np.float32) for at, one in enumerate(shapes)]
-    decoder = kernels.MonotonicDecoder(*arrays, 2)
+    decoder = kernels.TaughtMonotonic(*arrays, 2)
     made = [np.zeros((3, 2, n), np.float32) for n in (68, 17, 17, 5, 18, 6, 6, 6)]
     with pytest.raises(ValueError, match=r"noise: expected \[L, B, T\]"):
         decoder.teach(np.zeros((4, 2, 68), np.float32), 1, *made)
     with pytest.raises(ValueError, match=r"alphas: expected \[L, B, T\]"):
         decoder.teach(np.zeros((3, 2, 68), np.float32), 1, *made[:5], made[5][:, :, :5].copy(), *made[6:])
     with pytest.raises(ValueError, match="lengths: expected 0 to T"):
-        kernels.MonotonicDecoder(*arrays[:3], np.array([6, 7], np.int32), *arrays[4:], 2)
+        kernels.TaughtMonotonic(*arrays[:3], np.array([6, 7], np.int32), *arrays[4:], 2)
     with pytest.raises(ValueError, match="chunk: expected 1 or more"):
-        kernels.MonotonicDecoder(*arrays, 0)
+        kernels.TaughtMonotonic(*arrays, 0)

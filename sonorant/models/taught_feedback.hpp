@@ -1,9 +1,9 @@
 // A decoder that additive attention with weight feedback drives. Part of kernels.cpp; `attention.py` has the formulae.
 #pragma once
 
-class FeedbackDecoder : TaughtDecoder {
+class TaughtFeedback : TaughtDecoder {
 public:
-    FeedbackDecoder(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
+    TaughtFeedback(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
                     Floats<2> fertility, Floats<1> energy, Floats<1> feedback)
         : TaughtDecoder(weight, query, encoded, lengths, keys), fertility_(fertility), energy_(energy),
           feedback_(feedback) {
@@ -50,8 +50,8 @@ private:
     };
 
     struct Forward {
-        using Scratch = FeedbackDecoder::Scratch;
-        const FeedbackDecoder& decoder;
+        using Scratch = TaughtFeedback::Scratch;
+        const TaughtFeedback& decoder;
         DecoderSizes sizes;
         float *weights, *feedbacks;  // alpha, and beta before the label
 
@@ -72,8 +72,8 @@ private:
     };
 
     struct Backward {
-        using Scratch = FeedbackDecoder::Scratch;
-        const FeedbackDecoder& decoder;
+        using Scratch = TaughtFeedback::Scratch;
+        const TaughtFeedback& decoder;
         DecoderSizes sizes;
         const float *weights, *feedbacks, *d_weights;
         float *d_encoded, *d_keys, *d_fertility, *d_energy, *d_feedback;

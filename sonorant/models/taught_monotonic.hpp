@@ -2,9 +2,9 @@
 // the formulae. The head's distribution is computed by its recursion, in double precision.
 #pragma once
 
-class MonotonicDecoder : TaughtDecoder {
+class TaughtMonotonic : TaughtDecoder {
 public:
-    MonotonicDecoder(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
+    TaughtMonotonic(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
                      Floats<3> noise, Floats<1> energy, size_t chunk)
         : TaughtDecoder(weight, query, encoded, lengths, keys), noise_(noise), energy_(energy), chunk_(chunk) {
         expect(sizes_.queries % 2 == 0, "keys: expected those of both energies, side by side");
@@ -87,8 +87,8 @@ private:
     }
 
     struct Forward {
-        using Scratch = MonotonicDecoder::Scratch;
-        const MonotonicDecoder& decoder;
+        using Scratch = TaughtMonotonic::Scratch;
+        const TaughtMonotonic& decoder;
         DecoderSizes sizes;
         const float* noise;
         float *alphas, *energies, *chunk_energies;
@@ -110,8 +110,8 @@ private:
     };
 
     struct Backward {
-        using Scratch = MonotonicDecoder::Scratch;
-        const MonotonicDecoder& decoder;
+        using Scratch = TaughtMonotonic::Scratch;
+        const TaughtMonotonic& decoder;
         DecoderSizes sizes;
         const float *alphas, *energies, *chunk_energies, *d_alphas;
         float *d_encoded, *d_keys, *d_energy, *d_noise;
