@@ -190,11 +190,13 @@ class Recipe(Section):
                 f"decoding.prior: model.family={family} has outputs by frame, from which no prior of labels is "
                 "subtracted; leave it out, or take a label-synchronous family, such as bfa"
             )
-        for name in ("length_bonus", "coverage_weight"):
-            if (value := getattr(self.decoding, name)) and not self.model.label_synchronous:
+        usual = DecodingRecipe()
+        for name in ("length_bonus", "coverage_weight", "end_threshold"):
+            value, unset = getattr(self.decoding, name), getattr(usual, name)
+            if value != unset and not self.model.label_synchronous:
                 raise ValueError(
                     f"decoding.{name}={value}: model.family={family} is searched frame by frame, without a score of "
-                    "labels; set it to 0, or take a label-synchronous family, such as bfa"
+                    f"labels; set it to {unset:g}, or take a label-synchronous family, such as bfa"
                 )
         return self
 

@@ -72,6 +72,10 @@ def test_a_tiny_task_is_learnt(tmp_path):
             {"model": {"family": "deep_speech"}, "decoding": {"length_bonus": -1.0}},
             r"decoding.length_bonus=-1.0: model.family=deep_speech is searched frame by frame",
         ),
+        (
+            {"decoding": {"end_threshold": 3.0}, "model": {"family": "lstm_ctc"}},
+            r"decoding.end_threshold=3.0: model.family=lstm_ctc is searched frame by frame.* set it to 1.5",
+        ),
         ({"decoding": {"length_bonus": 1e308}}, r"decoding.length_bonus\n.* less than or equal to 100"),
         ({"decoding": {"coverage_weight": 1e308}}, r"decoding.coverage_weight\n.* less than or equal to 100"),
         ({"decoding": {"unit_candidates": 10**30}}, r"decoding.unit_candidates\n.* less than or equal to 65536"),
