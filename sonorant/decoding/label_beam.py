@@ -156,11 +156,10 @@ class LabelBeam:
         scores = hypotheses.scores + ends + self._coverage(hypotheses.attended)
         for utterance, found in enumerate(ended):
             floor = found[-1].score if len(found) == self._beam else -math.inf
-            for labels, score, margin in zip(
-                hypotheses.labels[utterance], scores[utterance].tolist(), margins[utterance].tolist(), strict=False
-            ):
-                if margin > 0 and score > floor:
-                    found.append(_ended(labels, score))
+            of_utterance = hypotheses.labels[utterance], scores[utterance].tolist(), margins[utterance].tolist()
+            for labels, score, margin in zip(*of_utterance, strict=True):
+                if margin > 0:
+                    found += [_ended(labels, score)] if score > floor else []
                 elif score > -math.inf and (margin, score) > nearest[utterance][:2]:
                     nearest[utterance] = (margin, score, labels)
             found.sort(key=lambda one: -one.score)

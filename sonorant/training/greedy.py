@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding import best_path
-from sonorant.decoding.section import DecodingRecipe
 from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
 from sonorant.models.family import LabelSynchronous, Model
@@ -17,7 +16,7 @@ __all__ = ["greedy"]
 Greedy: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.int32]], list[Sequence[int]]]
 
 
-def greedy(model: Model, end_threshold: float | None = DecodingRecipe().end_threshold) -> Greedy:
+def greedy(model: Model, end_threshold: float | None = None) -> Greedy:
     """Return a function of features Float32[B, T, bins] and lengths Int32[B]: the units of each utterance.
 
     By frame: the most probable alignment. By label: a beam of one, with `decoding.end_threshold`.
