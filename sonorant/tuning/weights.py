@@ -35,6 +35,7 @@ _USUAL = {
     "prior.weight": Range(0.0, 1.0),
     "phrase_boost": Range(0.5, 8.0),
     "length_bonus": Range(-2.0, 4.0),
+    "end_threshold": Range(1.0, 3.0),
     "coverage_weight": Range(0.0, 1.0),
     "ctc_weight": Range(0.0, 0.9),
 }
@@ -50,6 +51,7 @@ def tunable(recipe: Recipe) -> tuple[str, ...]:
         "prior.weight": decoding.prior is not None,
         "phrase_boost": bool(decoding.phrases),
         "length_bonus": model.label_synchronous,
+        "end_threshold": model.label_synchronous and decoding.end_threshold is not None,
         "coverage_weight": whole,
         "ctc_weight": whole and model.joint_ctc,
     }

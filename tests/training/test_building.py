@@ -1,10 +1,13 @@
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from rigs.tiny_bfa import SECTION
 from training.harness import tiny_trainer
 from training.tiny import tiny_recipe
 
 from sonorant.delivery.ledger import MemoryLedger
+from sonorant.recipe.schema import Recipe
 from sonorant.training.building import resumed_progress
 from sonorant.training.checkpoints import Progress
 
@@ -25,3 +28,18 @@ def test_only_strict_order_has_what_to_call_when_a_late_rank_holds_a_step_up(tmp
     trainer = tiny_trainer(recipe, tmp_path, MemoryLedger(22), total=22)
     assert callable(trainer.parts.held_up) == widens
     trainer.ports.reporter.close()
+
+
+def test_dev_is_recognised_with_the_recipes_end_threshold(tmp_path):
+    rates = []
+    for threshold in (None, 1.0):
+        values = tiny_recipe().model_dump(mode="json") | {"model": SECTION, "decoding": {"end_threshold": threshold}}
+        trainer = tiny_trainer(Recipe.model_validate(values), tmp_path / str(threshold), MemoryLedger(22), total=22)
+        model, evaluator = trainer.parts.step.model, trainer.parts.evaluator
+        weights = model.named_weights()
+        projection = np.random.default_rng(1).normal(0, 2, weights["decoder/projection"].shape)
+        model.assign(weights | {"decoder/projection": projection.astype(np.float32)})
+        evaluator.load()
+        rates.append(evaluator.measure())
+        trainer.ports.reporter.close()
+    assert rates[0] != rates[1]
