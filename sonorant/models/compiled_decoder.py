@@ -47,20 +47,27 @@ class _Kernel(NamedTuple):
         (cells, inner), (_, frames, size) = query.shape, encoded.shape
         return [_GATES * cells, cells, cells, size, inner, *[frames] * self.kept]
 
-    def teach(self, products: _Array, weight: _Array, query: _Array, encoded: _Array, *memory: _Array) -> list[_Array]:
+    def forward(
+        self, products: _Array, weight: _Array, query: _Array, encoded: _Array, *memory: _Array
+    ) -> list[_Array]:
         """Return what the kernel makes of all labels; weight: of context and hidden state."""
         made = [aligned_array(*products.shape[:2], columns) for columns in self.columns(query, encoded)]
-        self.make(weight, query, encoded, *memory).teach(products, kernel_threads(), *made)
+        self.make(weight, query, encoded, *memory).forward(products, kernel_threads(), *made)
         return made
 
-    def hand_back(self, *given: _Array) -> list[_Array]:
-        """Return the gradients of gates, queries, encoded, keys and scores, and for each utterance of each vector."""
-        back, operands = given[: 6 + self.kept], given[6 + self.kept :]
+    def backward(self, *given: _Array) -> list[_Array]:
+        """Return the gradients of gates, queries, encoded, keys and scores, and for each utterance of each vector.
+
+        given: the gradients of `TaughtLabels`, gates, cells, queries, what is kept, and the operands of `forward`.
+        """
+        *_, gates, _, queries = of_labels = given[:6]
+        kept, operands = given[6 : 6 + self.kept], given[6 + self.kept :]
         _, _, encoded, _, keys, scores, *vectors = operands
-        like = [one.shape for one in (back[3], back[5], encoded, keys, scores)]
-        made = [aligned_array(*shape) for shape in (*like, *((len(encoded), len(vector)) for vector in vectors))]
-        self.make(*operands).hand_back(*back, kernel_threads(), *made)
-        return made
+        of_utterances = [(len(encoded), len(vector)) for vector in vectors]
+        back = [aligned_array(*one.shape) for one in (gates, queries, encoded, keys, scores)]
+        back += [aligned_array(*shape) for shape in of_utterances]
+        self.make(*operands).backward(*of_labels, *kept, kernel_threads(), *back)
+        return back
 
 
 def through_labels(
@@ -99,14 +106,14 @@ def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
         products = _like(embedded, tf.matmul(_flat(embedded), from_label) + bias)
         operands = [recurrent, query, encoded, *memory]
         columns = kernel.columns(query, encoded)
-        made = call_kernel(kernel.teach, [products, *operands], len(columns))
+        made = call_kernel(kernel.forward, [products, *operands], len(columns))
         for tensor, n in zip(made, columns, strict=True):
             tensor.set_shape((*embedded.shape[:2], n))
         gates, cells, hidden, contexts, queries, *kept = made
 
         def gradient(*d_taught: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
             like = [gates, queries, encoded, *memory[1:]]
-            back = call_kernel(kernel.hand_back, [*d_taught, gates, cells, queries, *kept, *operands], len(like))
+            back = call_kernel(kernel.backward, [*d_taught, gates, cells, queries, *kept, *operands], len(like))
             d_gates, d_queries, d_encoded, d_keys, d_scores = back[:5]
             d_vectors = [tf.reduce_sum(of_utterances, 0) for of_utterances in back[5:]]
             for d, tensor in zip([*back[:5], *d_vectors], like, strict=True):

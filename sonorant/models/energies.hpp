@@ -20,18 +20,18 @@ struct Energies {
     const float *keys, *query, *vector, *by_feedback, *feedback;
 };
 
-INLINE void bend(const Energies& of, size_t frame, float* __restrict bent) {
+INLINE void activate(const Energies& of, size_t frame, float* __restrict activations) {
     const float* key = of.keys + frame * of.step;
-    for (size_t i = 0; i < of.size; ++i) bent[i] = key[i] + of.query[i];
+    for (size_t i = 0; i < of.size; ++i) activations[i] = key[i] + of.query[i];
     if (of.feedback)
-        for (size_t i = 0; i < of.size; ++i) bent[i] += of.feedback[frame] * of.by_feedback[i];
-    for (size_t i = 0; i < of.size; ++i) bent[i] = hyperbolic_tangent(bent[i]);
+        for (size_t i = 0; i < of.size; ++i) activations[i] += of.feedback[frame] * of.by_feedback[i];
+    for (size_t i = 0; i < of.size; ++i) activations[i] = hyperbolic_tangent(activations[i]);
 }
 
-FASTEST void advance_energies(const Energies& of, float* __restrict bent, float* __restrict energies) {
+FASTEST void energies_forward(const Energies& of, float* __restrict activations, float* __restrict energies) {
     for (size_t frame = 0; frame < of.frames; ++frame) {
-        bend(of, frame, bent);
-        energies[frame] = dot(bent, of.vector, of.size);
+        activate(of, frame, activations);
+        energies[frame] = dot(activations, of.vector, of.size);
     }
 }
 
@@ -40,24 +40,24 @@ struct EnergyGradients {
 };
 
 // Add the gradients; those of the feedback only where there is one.
-FASTEST void return_energies(const Energies& of, const float* __restrict d_energies, float* __restrict bent,
-                             const EnergyGradients& to) {
+FASTEST void energies_backward(const Energies& of, const float* __restrict d_energies, float* __restrict activations,
+                               const EnergyGradients& to) {
     float *__restrict d_query = to.query, *__restrict d_vector = to.vector, *__restrict d_by_feedback = to.by_feedback;
     for (size_t frame = 0; frame < of.frames; ++frame) {
-        bend(of, frame, bent);
+        activate(of, frame, activations);
         float* __restrict d_key = to.keys + frame * of.step;
         const float d = d_energies[frame];
         for (size_t i = 0; i < of.size; ++i) {
-            const float slope = d * of.vector[i] * (1 - bent[i] * bent[i]);
-            d_vector[i] += d * bent[i];
+            const float slope = d * of.vector[i] * (1 - activations[i] * activations[i]);
+            d_vector[i] += d * activations[i];
             d_key[i] += slope;
             d_query[i] += slope;
-            bent[i] = slope;
+            activations[i] = slope;
         }
         if (of.feedback == nullptr) continue;
         const float feedback = of.feedback[frame];
-        for (size_t i = 0; i < of.size; ++i) d_by_feedback[i] += feedback * bent[i];
-        to.feedback[frame] += dot(bent, of.by_feedback, of.size);
+        for (size_t i = 0; i < of.size; ++i) d_by_feedback[i] += feedback * activations[i];
+        to.feedback[frame] += dot(activations, of.by_feedback, of.size);
     }
 }
 
@@ -79,9 +79,9 @@ FASTEST void sum_frames(const float* __restrict weights, const float* __restrict
 }
 
 // Add to the gradients of weights and frames.
-FASTEST void return_frames(const float* __restrict weights, const float* __restrict encoded, size_t frames,
-                           size_t size, const float* __restrict d_context, float* __restrict d_weights,
-                           float* __restrict d_encoded) {
+FASTEST void sum_frames_backward(const float* __restrict weights, const float* __restrict encoded, size_t frames,
+                                 size_t size, const float* __restrict d_context, float* __restrict d_weights,
+                                 float* __restrict d_encoded) {
     for (size_t frame = 0; frame < frames; ++frame) {
         d_weights[frame] += dot(d_context, encoded + frame * size, size);
         for (size_t i = 0; i < size; ++i) d_encoded[frame * size + i] += weights[frame] * d_context[i];

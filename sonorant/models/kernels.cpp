@@ -48,20 +48,20 @@ NB_MODULE(MODULE, m) {
     nb::class_<TaughtFeedback>(m, "TaughtFeedback")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<2>, Floats<1>, Floats<1>>(),
              "weight"_a, "query"_a, "encoded"_a, "lengths"_a, "keys"_a, "fertility"_a, "energy"_a, "feedback"_a)
-        .def("teach", &TaughtFeedback::teach, "products"_a, "threads"_a, "gates"_a.noconvert(), "cells"_a.noconvert(),
+        .def("forward", &TaughtFeedback::forward, "products"_a, "threads"_a, "gates"_a.noconvert(), "cells"_a.noconvert(),
              "hidden"_a.noconvert(), "contexts"_a.noconvert(), "queries"_a.noconvert(), "weights"_a.noconvert(),
              "feedbacks"_a.noconvert())
-        .def("hand_back", &TaughtFeedback::hand_back, "d_hidden"_a, "d_contexts"_a, "d_weights"_a, "gates"_a, "cells"_a,
+        .def("backward", &TaughtFeedback::backward, "d_hidden"_a, "d_contexts"_a, "d_weights"_a, "gates"_a, "cells"_a,
              "queries"_a, "weights"_a, "feedbacks"_a, "threads"_a, "d_gates"_a.noconvert(), "d_queries"_a.noconvert(),
              "d_encoded"_a.noconvert(), "d_keys"_a.noconvert(), "d_fertility"_a.noconvert(), "d_energy"_a.noconvert(),
              "d_feedback"_a.noconvert());
     nb::class_<TaughtMonotonic>(m, "TaughtMonotonic")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<3>, Floats<1>, size_t>(),
              "weight"_a, "query"_a, "encoded"_a, "lengths"_a, "keys"_a, "noise"_a, "energy"_a, "chunk"_a)
-        .def("teach", &TaughtMonotonic::teach, "products"_a, "threads"_a, "gates"_a.noconvert(),
+        .def("forward", &TaughtMonotonic::forward, "products"_a, "threads"_a, "gates"_a.noconvert(),
              "cells"_a.noconvert(), "hidden"_a.noconvert(), "contexts"_a.noconvert(), "queries"_a.noconvert(),
              "alphas"_a.noconvert(), "energies"_a.noconvert(), "chunk_energies"_a.noconvert())
-        .def("hand_back", &TaughtMonotonic::hand_back, "d_hidden"_a, "d_contexts"_a, "d_alphas"_a, "gates"_a, "cells"_a,
+        .def("backward", &TaughtMonotonic::backward, "d_hidden"_a, "d_contexts"_a, "d_alphas"_a, "gates"_a, "cells"_a,
              "queries"_a, "alphas"_a, "energies"_a, "chunk_energies"_a, "threads"_a, "d_gates"_a.noconvert(),
              "d_queries"_a.noconvert(), "d_encoded"_a.noconvert(), "d_keys"_a.noconvert(), "d_noise"_a.noconvert(),
              "d_energy"_a.noconvert());

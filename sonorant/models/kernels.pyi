@@ -78,7 +78,7 @@ class TaughtFeedback:
         energy: NDArray[np.float32],
         feedback: NDArray[np.float32],
     ) -> None: ...
-    def teach(
+    def forward(
         self,
         products: NDArray[np.float32],
         threads: int,
@@ -90,13 +90,14 @@ class TaughtFeedback:
         weights: NDArray[np.float32],
         feedbacks: NDArray[np.float32],
     ) -> None:
-        """Overwrite gates [L, B, 4 H], cells and hidden [L, B, H], contexts, queries, weights and feedbacks [L, B, T].
+        """Overwrite what the decoder makes of its labels.
 
-        products: of the labels' embeddings and their weights, with the bias, [L, B, 4 H]. feedbacks: beta before each
-        label.
+        gates: [L, B, 4 H]; cells, hidden: [L, B, H]; contexts: [L, B, size]; queries: [L, B, Q]; weights: of frames,
+        [L, B, T]; feedbacks: beta before each label, [L, B, T]. products: of the labels' embeddings and their weights,
+        with the bias, [L, B, 4 H].
         """
 
-    def hand_back(
+    def backward(
         self,
         d_hidden: NDArray[np.float32],
         d_contexts: NDArray[np.float32],
@@ -115,9 +116,9 @@ class TaughtFeedback:
         d_energy: NDArray[np.float32],
         d_feedback: NDArray[np.float32],
     ) -> None:
-        """Overwrite a loss' gradients: of gates before their nonlinearities and of the others given; see `teach`.
+        """Overwrite the gradients of a loss: of the gates before their nonlinearities, and of what `forward` is given.
 
-        d_energy, d_feedback: [B, Q], of each utterance.
+        They have the shapes of what they are gradients of; d_energy and d_feedback, of each utterance, [B, Q].
         """
 
 class TaughtMonotonic:
@@ -138,7 +139,7 @@ class TaughtMonotonic:
         energy: NDArray[np.float32],
         chunk: int,
     ) -> None: ...
-    def teach(
+    def forward(
         self,
         products: NDArray[np.float32],
         threads: int,
@@ -153,7 +154,7 @@ class TaughtMonotonic:
     ) -> None:
         """See `TaughtFeedback`. alphas: the heads' distributions, [L, B, T], as both energies."""
 
-    def hand_back(
+    def backward(
         self,
         d_hidden: NDArray[np.float32],
         d_contexts: NDArray[np.float32],
@@ -172,4 +173,4 @@ class TaughtMonotonic:
         d_noise: NDArray[np.float32],
         d_energy: NDArray[np.float32],
     ) -> None:
-        """See `TaughtFeedback`."""
+        """See `TaughtFeedback`; d_noise: [L, B, T]; d_energy, of each utterance, [B, Q]."""

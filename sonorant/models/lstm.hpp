@@ -10,8 +10,8 @@ struct Peepholes {
 };
 
 // One row's step: sums, of the gates i, g, f and o before their nonlinearities, become gates, cell and output.
-FASTEST void advance_cells(const float* __restrict sums, size_t cells, Peepholes peepholes, const float* __restrict before,
-                        float* __restrict gates, float* __restrict cell, float* __restrict output) {
+FASTEST void cells_forward(const float* __restrict sums, size_t cells, Peepholes peepholes, const float* __restrict before,
+                           float* __restrict gates, float* __restrict cell, float* __restrict output) {
     for (size_t i = 0; i < cells; ++i) {
         const float in = sigmoid(sums[i] + peepholes.input[i] * before[i]);
         const float candidate = hyperbolic_tangent(sums[cells + i]);
@@ -28,14 +28,14 @@ FASTEST void advance_cells(const float* __restrict sums, size_t cells, Peepholes
 }
 
 // Its gradients. d_hidden: what the step after hands back to its output; d_cell: to its cell state, then to the one before.
-FASTEST void return_cells(const float* __restrict gates, size_t cells, Peepholes peepholes, const float* __restrict cell,
-                       const float* __restrict before, const float* __restrict d_output,
-                       const float* __restrict d_hidden, float* __restrict d_cell, float* __restrict d_gates) {
+FASTEST void cells_backward(const float* __restrict gates, size_t cells, Peepholes peepholes, const float* __restrict cell,
+                            const float* __restrict before, const float* __restrict d_output,
+                            const float* __restrict d_hidden, float* __restrict d_cell, float* __restrict d_gates) {
     for (size_t i = 0; i < cells; ++i) {
         const float in = gates[i], candidate = gates[cells + i], forget = gates[2 * cells + i], out = gates[3 * cells + i];
-        const float bent = hyperbolic_tangent(cell[i]), d = d_output[i] + d_hidden[i];
-        const float d_out = d * bent * out * (1 - out);
-        const float d_now = d_cell[i] + d * out * (1 - bent * bent) + d_out * peepholes.output[i];
+        const float activations = hyperbolic_tangent(cell[i]), d = d_output[i] + d_hidden[i];
+        const float d_out = d * activations * out * (1 - out);
+        const float d_now = d_cell[i] + d * out * (1 - activations * activations) + d_out * peepholes.output[i];
         const float d_in = d_now * candidate * in * (1 - in), d_forget = d_now * before[i] * forget * (1 - forget);
         d_gates[i] = d_in;
         d_gates[cells + i] = d_now * in * (1 - candidate * candidate);
@@ -83,7 +83,7 @@ struct ForwardPass {
             add_products(heard + first * size, size, last - first, recurrent.lanes.data(), size, recurrent.panels,
                          sums.data(), width);
             for (size_t row = first; row < last; ++row)
-                advance_cells(sums.data() + (row - first) * width, size, peepholes, before + row * size,
+                cells_forward(sums.data() + (row - first) * width, size, peepholes, before + row * size,
                               gates + (at + row) * 4 * size, cells + (at + row) * size, outputs + (at + row) * size);
             before = cells + at * size;
             heard = outputs + at * size;
@@ -106,9 +106,9 @@ struct BackwardPass {
             const size_t at = step * sizes.rows;
             const float* before = step ? cells + (at - sizes.rows) * size : cell;
             for (size_t row = first; row < last; ++row)
-                return_cells(gates + (at + row) * 4 * size, size, peepholes, cells + (at + row) * size,
-                             before + row * size, d_outputs + (at + row) * size, handed.data() + (row - first) * width,
-                             d_cell + row * size, d_gates + (at + row) * 4 * size);
+                cells_backward(gates + (at + row) * 4 * size, size, peepholes, cells + (at + row) * size,
+                               before + row * size, d_outputs + (at + row) * size, handed.data() + (row - first) * width,
+                               d_cell + row * size, d_gates + (at + row) * 4 * size);
             std::fill(handed.begin(), handed.end(), 0.0f);
             add_products(d_gates + (at + first) * 4 * size, 4 * size, last - first, recurrent.lanes.data(), 4 * size,
                          recurrent.panels, handed.data(), width);

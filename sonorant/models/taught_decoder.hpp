@@ -46,7 +46,7 @@ struct TaughtForward {
             for (size_t i = 0; i < rows; ++i) {
                 const size_t at = sizes.at(label, first + i);
                 const float* before = label ? cells + sizes.at(label - 1, first + i) * size : none.data();
-                advance_cells(sums.data() + i * weight.width(), size, Peepholes(none.data(), size), before,
+                cells_forward(sums.data() + i * weight.width(), size, Peepholes(none.data(), size), before,
                               gates + at * 4 * size, cells + at * size, hidden + at * size);
             }
             std::fill(asked.begin(), asked.end(), 0.0f);
@@ -85,17 +85,17 @@ struct TaughtBackward {
                 for (size_t k = 0; k < context; ++k) d_context[k] = d_contexts[at * context + k] + back[k];
                 std::copy_n(back + context, size, asked.data() + i * query.width());
                 std::fill_n(d_queries + at * sizes.queries, sizes.queries, 0.0f);
-                attention.hand_back(label, first + i, queries + at * sizes.queries, d_context.data(),
-                                    d_queries + at * sizes.queries, scratch);
+                attention.differentiate(label, first + i, queries + at * sizes.queries, d_context.data(),
+                                        d_queries + at * sizes.queries, scratch);
             }
             add_products(d_queries + sizes.at(label, first) * sizes.queries, sizes.queries, rows, query.lanes.data(),
                          sizes.queries, query.panels, asked.data(), query.width());
             for (size_t i = 0; i < rows; ++i) {
                 const size_t at = sizes.at(label, first + i);
                 const float* before = label ? cells + sizes.at(label - 1, first + i) * size : none.data();
-                return_cells(gates + at * 4 * size, size, Peepholes(none.data(), size), cells + at * size, before,
-                             d_hidden + at * size, asked.data() + i * query.width(), d_cells.data() + i * size,
-                             d_gates + at * 4 * size);
+                cells_backward(gates + at * 4 * size, size, Peepholes(none.data(), size), cells + at * size, before,
+                               d_hidden + at * size, asked.data() + i * query.width(), d_cells.data() + i * size,
+                               d_gates + at * 4 * size);
             }
             std::fill(handed.begin(), handed.end(), 0.0f);
             add_products(d_gates + sizes.at(label, first) * 4 * size, 4 * size, rows, weight.lanes.data(), 4 * size,
@@ -131,8 +131,8 @@ protected:
     size_t length(size_t row) const { return lengths_.data()[row]; }
 
     template <typename Attention>
-    void teach(const Floats<3>& products, const Attention& attention, size_t threads, Sums<3>& gates, Sums<3>& cells,
-               Sums<3>& hidden, Sums<3>& contexts, Sums<3>& queries) const {
+    void forward(const Floats<3>& products, const Attention& attention, size_t threads, Sums<3>& gates, Sums<3>& cells,
+                 Sums<3>& hidden, Sums<3>& contexts, Sums<3>& queries) const {
         const DecoderSizes sizes = sizes_of(products.shape(0));
         sizes.expect_of_labels(products, 4 * sizes.cells, "products: expected [L, B, 4 H]");
         expect_made(sizes, gates, cells, hidden, contexts, queries);
@@ -151,9 +151,9 @@ protected:
     }
 
     template <typename Attention>
-    void hand_back(const Floats<3>& d_hidden, const Floats<3>& d_contexts, const Floats<3>& gates,
-                   const Floats<3>& cells, const Floats<3>& queries, const Attention& attention, size_t threads,
-                   Sums<3>& d_gates, Sums<3>& d_queries) const {
+    void backward(const Floats<3>& d_hidden, const Floats<3>& d_contexts, const Floats<3>& gates,
+                  const Floats<3>& cells, const Floats<3>& queries, const Attention& attention, size_t threads,
+                  Sums<3>& d_gates, Sums<3>& d_queries) const {
         const DecoderSizes sizes = sizes_of(gates.shape(0));
         expect_made(sizes, d_gates, cells, d_hidden, d_contexts, d_queries);
         sizes.expect_of_labels(gates, 4 * sizes.cells, "gates: expected [L, B, 4 H]");

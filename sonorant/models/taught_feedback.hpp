@@ -12,19 +12,19 @@ public:
         expect(feedback.shape(0) == sizes_.queries, "feedback: expected [Q]");
     }
 
-    void teach(Floats<3> products, size_t threads, Sums<3> gates, Sums<3> cells, Sums<3> hidden, Sums<3> contexts,
-               Sums<3> queries, Sums<3> weights, Sums<3> feedbacks) const {
+    void forward(Floats<3> products, size_t threads, Sums<3> gates, Sums<3> cells, Sums<3> hidden, Sums<3> contexts,
+                 Sums<3> queries, Sums<3> weights, Sums<3> feedbacks) const {
         const DecoderSizes sizes = sizes_of(products.shape(0));
         sizes.expect_of_labels(weights, sizes.frames, "weights: expected [L, B, T]");
         sizes.expect_of_labels(feedbacks, sizes.frames, "feedbacks: expected [L, B, T]");
         const Forward attention{*this, sizes, weights.data(), feedbacks.data()};
-        TaughtDecoder::teach(products, attention, threads, gates, cells, hidden, contexts, queries);
+        TaughtDecoder::forward(products, attention, threads, gates, cells, hidden, contexts, queries);
     }
 
-    void hand_back(Floats<3> d_hidden, Floats<3> d_contexts, Floats<3> d_weights, Floats<3> gates, Floats<3> cells,
-                   Floats<3> queries, Floats<3> weights, Floats<3> feedbacks, size_t threads, Sums<3> d_gates,
-                   Sums<3> d_queries, Sums<3> d_encoded, Sums<3> d_keys, Sums<2> d_fertility, Sums<2> d_energy,
-                   Sums<2> d_feedback) const {
+    void backward(Floats<3> d_hidden, Floats<3> d_contexts, Floats<3> d_weights, Floats<3> gates, Floats<3> cells,
+                  Floats<3> queries, Floats<3> weights, Floats<3> feedbacks, size_t threads, Sums<3> d_gates,
+                  Sums<3> d_queries, Sums<3> d_encoded, Sums<3> d_keys, Sums<2> d_fertility, Sums<2> d_energy,
+                  Sums<2> d_feedback) const {
         const DecoderSizes sizes = sizes_of(gates.shape(0));
         sizes.expect_of_labels(d_weights, sizes.frames, "d_weights: expected [L, B, T]");
         sizes.expect_of_labels(weights, sizes.frames, "weights: expected [L, B, T]");
@@ -39,14 +39,14 @@ public:
         std::vector<float> d_after(sizes.rows * sizes.frames);
         const Backward attention{*this, sizes, weights.data(), feedbacks.data(), d_weights.data(), d_encoded.data(),
                                  d_keys.data(), d_fertility.data(), d_energy.data(), d_feedback.data(), d_after.data()};
-        TaughtDecoder::hand_back(d_hidden, d_contexts, gates, cells, queries, attention, threads, d_gates, d_queries);
+        TaughtDecoder::backward(d_hidden, d_contexts, gates, cells, queries, attention, threads, d_gates, d_queries);
     }
 
 private:
     struct Scratch {
-        std::vector<float> bent, d_energies;
+        std::vector<float> activations, d_energies;
 
-        explicit Scratch(const DecoderSizes& sizes) : bent(sizes.queries), d_energies(sizes.frames) {}
+        explicit Scratch(const DecoderSizes& sizes) : activations(sizes.queries), d_energies(sizes.frames) {}
     };
 
     struct Forward {
@@ -60,7 +60,7 @@ private:
             const float* fertility = decoder.fertility_.data() + row * frames;
             float *now = weights + sizes.at(label, row) * frames, *before = feedbacks + sizes.at(label, row) * frames;
             if (label == 0) std::fill_n(before, frames, 0.0f);
-            advance_energies(decoder.energies(row, query, before), scratch.bent.data(), now);
+            energies_forward(decoder.energies(row, query, before), scratch.activations.data(), now);
             make_softmax(now, length);
             std::fill(now + length, now + frames, 0.0f);
             sum_frames(now, decoder.frames(row), length, sizes.encoded, context);
@@ -79,8 +79,8 @@ private:
         float *d_encoded, *d_keys, *d_fertility, *d_energy, *d_feedback;
         float* d_after;  // of beta after the label, then before it, [B, T]
 
-        void hand_back(size_t label, size_t row, const float* query, const float* d_context, float* d_query,
-                       Scratch& scratch) const {
+        void differentiate(size_t label, size_t row, const float* query, const float* d_context, float* d_query,
+                           Scratch& scratch) const {
             const size_t frames = sizes.frames, size = sizes.queries, length = decoder.length(row);
             const size_t at = sizes.at(label, row) * frames, of_row = row * frames;
             const float *now = weights + at, *fertility = decoder.fertility_.data() + of_row;
@@ -89,13 +89,13 @@ private:
                 d_now[frame] = d_weights[at + frame] + d_after[of_row + frame] * fertility[frame];
                 d_fertility[of_row + frame] += d_after[of_row + frame] * now[frame];
             }
-            return_frames(now, decoder.frames(row), length, sizes.encoded, d_context, d_now,
-                          d_encoded + of_row * sizes.encoded);
+            sum_frames_backward(now, decoder.frames(row), length, sizes.encoded, d_context, d_now,
+                                d_encoded + of_row * sizes.encoded);
             for (size_t frame = 0; frame < length; ++frame) mean += now[frame] * d_now[frame];
             for (size_t frame = 0; frame < length; ++frame) d_now[frame] = now[frame] * (d_now[frame] - mean);
-            return_energies(decoder.energies(row, query, feedbacks + at), d_now, scratch.bent.data(),
-                            {d_keys + of_row * size, d_query, d_energy + row * size, d_feedback + row * size,
-                             d_after + of_row});
+            energies_backward(decoder.energies(row, query, feedbacks + at), d_now, scratch.activations.data(),
+                              {d_keys + of_row * size, d_query, d_energy + row * size, d_feedback + row * size,
+                               d_after + of_row});
         }
     };
 

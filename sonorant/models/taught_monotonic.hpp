@@ -12,21 +12,21 @@ public:
         expect(chunk > 0, "chunk: expected 1 or more");
     }
 
-    void teach(Floats<3> products, size_t threads, Sums<3> gates, Sums<3> cells, Sums<3> hidden, Sums<3> contexts,
-               Sums<3> queries, Sums<3> alphas, Sums<3> energies, Sums<3> chunk_energies) const {
+    void forward(Floats<3> products, size_t threads, Sums<3> gates, Sums<3> cells, Sums<3> hidden, Sums<3> contexts,
+                 Sums<3> queries, Sums<3> alphas, Sums<3> energies, Sums<3> chunk_energies) const {
         const DecoderSizes sizes = sizes_of(products.shape(0));
         sizes.expect_of_labels(noise_, sizes.frames, "noise: expected [L, B, T]");
         sizes.expect_of_labels(alphas, sizes.frames, "alphas: expected [L, B, T]");
         sizes.expect_of_labels(energies, sizes.frames, "energies: expected [L, B, T]");
         sizes.expect_of_labels(chunk_energies, sizes.frames, "chunk_energies: expected [L, B, T]");
         const Forward attention{*this, sizes, noise_.data(), alphas.data(), energies.data(), chunk_energies.data()};
-        TaughtDecoder::teach(products, attention, threads, gates, cells, hidden, contexts, queries);
+        TaughtDecoder::forward(products, attention, threads, gates, cells, hidden, contexts, queries);
     }
 
-    void hand_back(Floats<3> d_hidden, Floats<3> d_contexts, Floats<3> d_alphas, Floats<3> gates, Floats<3> cells,
-                   Floats<3> queries, Floats<3> alphas, Floats<3> energies, Floats<3> chunk_energies, size_t threads,
-                   Sums<3> d_gates, Sums<3> d_queries, Sums<3> d_encoded, Sums<3> d_keys, Sums<3> d_noise,
-                   Sums<2> d_energy) const {
+    void backward(Floats<3> d_hidden, Floats<3> d_contexts, Floats<3> d_alphas, Floats<3> gates, Floats<3> cells,
+                  Floats<3> queries, Floats<3> alphas, Floats<3> energies, Floats<3> chunk_energies, size_t threads,
+                  Sums<3> d_gates, Sums<3> d_queries, Sums<3> d_encoded, Sums<3> d_keys, Sums<3> d_noise,
+                  Sums<2> d_energy) const {
         const DecoderSizes sizes = sizes_of(gates.shape(0));
         for (const Floats<3>& one : {d_alphas, alphas, energies, chunk_energies})
             sizes.expect_of_labels(one, sizes.frames, "alphas and energies: expected [L, B, T]");
@@ -39,17 +39,17 @@ public:
         std::vector<double> d_before(sizes.rows * sizes.frames);
         const Backward attention{*this, sizes, alphas.data(), energies.data(), chunk_energies.data(), d_alphas.data(),
                                  d_encoded.data(), d_keys.data(), d_energy.data(), d_noise.data(), d_before.data()};
-        TaughtDecoder::hand_back(d_hidden, d_contexts, gates, cells, queries, attention, threads, d_gates, d_queries);
+        TaughtDecoder::backward(d_hidden, d_contexts, gates, cells, queries, attention, threads, d_gates, d_queries);
     }
 
 private:
     struct Scratch {
-        std::vector<float> bent, weights, d_weights, d_chunk_energies, chunk;
+        std::vector<float> activations, weights, d_weights, d_chunk_energies, chunk;
         std::vector<double> arrivals;
 
         explicit Scratch(const DecoderSizes& sizes)
-            : bent(sizes.queries), weights(sizes.frames), d_weights(sizes.frames), d_chunk_energies(sizes.frames),
-              arrivals(sizes.frames) {}
+            : activations(sizes.queries), weights(sizes.frames), d_weights(sizes.frames),
+              d_chunk_energies(sizes.frames), arrivals(sizes.frames) {}
     };
 
     // Of the head: that it stops at a frame with such an energy, and that it does not.
@@ -96,8 +96,8 @@ private:
         void attend(size_t label, size_t row, const float* query, float* context, Scratch& scratch) const {
             const size_t frames = sizes.frames, length = decoder.length(row), at = sizes.at(label, row) * frames;
             const float* before = label ? alphas + sizes.at(label - 1, row) * frames : nullptr;
-            advance_energies(decoder.head(row, query), scratch.bent.data(), energies + at);
-            advance_energies(decoder.chunk(row, query), scratch.bent.data(), chunk_energies + at);
+            energies_forward(decoder.head(row, query), scratch.activations.data(), energies + at);
+            energies_forward(decoder.chunk(row, query), scratch.activations.data(), chunk_energies + at);
             for (size_t frame = 0; frame < length; ++frame) energies[at + frame] += noise[at + frame];
             arrive(energies + at, before, length, scratch.arrivals.data());
             for (size_t frame = 0; frame < length; ++frame)
@@ -117,27 +117,27 @@ private:
         float *d_encoded, *d_keys, *d_energy, *d_noise;
         double* d_before;  // of alpha of the label, then of the one before, [B, T]
 
-        void hand_back(size_t label, size_t row, const float* query, const float* d_context, float* d_query,
-                       Scratch& scratch) const {
+        void differentiate(size_t label, size_t row, const float* query, const float* d_context, float* d_query,
+                           Scratch& scratch) const {
             const size_t frames = sizes.frames, size = sizes.queries, half = size / 2, length = decoder.length(row);
             const size_t at = sizes.at(label, row) * frames, of_row = row * frames;
             decoder.weigh(alphas + at, chunk_energies + at, length, scratch);
             std::fill(scratch.d_weights.begin(), scratch.d_weights.end(), 0.0f);
-            return_frames(scratch.weights.data(), decoder.frames(row), length, sizes.encoded, d_context,
-                          scratch.d_weights.data(), d_encoded + of_row * sizes.encoded);
+            sum_frames_backward(scratch.weights.data(), decoder.frames(row), length, sizes.encoded, d_context,
+                                scratch.d_weights.data(), d_encoded + of_row * sizes.encoded);
             for (size_t frame = 0; frame < length; ++frame) d_before[of_row + frame] += d_alphas[at + frame];
-            return_chunks(at, length, d_before + of_row, scratch);
+            chunks_backward(at, length, d_before + of_row, scratch);
             const float* before = label ? alphas + sizes.at(label - 1, row) * frames : nullptr;
-            return_head(at, before, length, d_before + of_row, scratch);
+            head_backward(at, before, length, d_before + of_row, scratch);
             float *d_keys_of = d_keys + of_row * size, *d_vector = d_energy + row * size;
-            return_energies(decoder.head(row, query), d_noise + at, scratch.bent.data(),
-                            {d_keys_of, d_query, d_vector, nullptr, nullptr});
-            return_energies(decoder.chunk(row, query), scratch.d_chunk_energies.data(), scratch.bent.data(),
-                            {d_keys_of + half, d_query + half, d_vector + half, nullptr, nullptr});
+            energies_backward(decoder.head(row, query), d_noise + at, scratch.activations.data(),
+                              {d_keys_of, d_query, d_vector, nullptr, nullptr});
+            energies_backward(decoder.chunk(row, query), scratch.d_chunk_energies.data(), scratch.activations.data(),
+                              {d_keys_of + half, d_query + half, d_vector + half, nullptr, nullptr});
         }
 
         // From the weights of frames to alpha and to the chunks' energies.
-        void return_chunks(size_t at, size_t length, double* d_alpha, Scratch& scratch) const {
+        void chunks_backward(size_t at, size_t length, double* d_alpha, Scratch& scratch) const {
             std::fill(scratch.d_chunk_energies.begin(), scratch.d_chunk_energies.end(), 0.0f);
             for (size_t frame = 0; frame < length; ++frame) {
                 const size_t first = decoder.share_chunk(chunk_energies + at, frame, scratch.chunk);
@@ -152,7 +152,7 @@ private:
         }
 
         // From alpha to the head's energies, and to alpha of the label before.
-        void return_head(size_t at, const float* before, size_t length, double* d_alpha, Scratch& scratch) const {
+        void head_backward(size_t at, const float* before, size_t length, double* d_alpha, Scratch& scratch) const {
             double* arrivals = scratch.arrivals.data();
             arrive(energies + at, before, length, arrivals);
             double d_later = 0;  // of q of the frame after
@@ -171,7 +171,8 @@ private:
 
     Energies chunk(size_t row, const float* query) const {
         const size_t half = sizes_.queries / 2;
-        return {length(row), half, sizes_.queries, keys(row) + half, query + half, energy_.data() + half, nullptr, nullptr};
+        return {length(row), half, sizes_.queries, keys(row) + half, query + half, energy_.data() + half, nullptr,
+                nullptr};
     }
 
     Floats<3> noise_;

@@ -94,7 +94,7 @@ def passes(kernels, family, rows, threads=1):
 
     shapes = (SIZE + cells, 4 * cells), (cells, inner), inner, inner
     weight, query, *vectors = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
-    lengths = np.resize(np.array([6, 1, 4, 2], np.int32), rows)
+    lengths = np.resize(np.array([6, 0, 1, 4, 2], np.int32), rows)
     memory = weight, query, floats(rows, frames, SIZE), lengths, floats(rows, frames, inner)
     if family == "bfa":
         scores, kept = floats(rows, frames), 2
@@ -104,13 +104,13 @@ def passes(kernels, family, rows, threads=1):
         decoder = kernels.TaughtMonotonic(*memory, scores, vectors[0], 2)
     columns = [4 * cells, cells, cells, SIZE, inner, *[frames] * kept]
     made = [np.full((labels, rows, n), np.nan, np.float32) for n in columns]
-    decoder.teach(by_label(4 * cells), threads, *made)
+    decoder.forward(by_label(4 * cells), threads, *made)
     of_rows = [(rows, inner)] * (kept == 2) + [(rows, inner)]
     shapes = [made[0].shape, made[4].shape, (rows, frames, SIZE), (rows, frames, inner), scores.shape, *of_rows]
     back = [np.full(shape, np.nan, np.float32) for shape in shapes]
     gates, cells_, _, _, queries, *weights = made
     gradients = by_label(cells), by_label(SIZE), by_label(frames)
-    decoder.hand_back(*gradients, gates, cells_, queries, *weights, threads, *back)
+    decoder.backward(*gradients, gates, cells_, queries, *weights, threads, *back)
     return [*made, *back]
 
 
@@ -122,6 +122,14 @@ def test_an_utterance_has_the_same_bits_alone_and_in_company_and_with_any_thread
     for few, many in zip(passes(kernels, family, 2), whole, strict=True):
         axis = many.shape.index(29)
         np.testing.assert_array_equal(few, np.take(many, [0, 1], axis))
+
+
+@pytest.mark.parametrize("family", ["bfa", "mocha"])
+def test_an_utterance_without_frames_attends_to_nothing(kernels, family):
+    made = passes(kernels, family, 3)
+    assert all(np.isfinite(one).all() for one in made)
+    for one in (made[3], made[5]):  # contexts and weights
+        assert [bool(one[:, utterance].any()) for utterance in range(3)] == [True, False, True]
 
 
 @pytest.mark.parametrize("family", ["bfa", "mocha"])
@@ -172,9 +180,9 @@ def test_a_length_beyond_the_frames_and_an_array_of_other_labels_are_refused(ker
     decoder = kernels.TaughtMonotonic(*arrays, 2)
     made = [np.zeros((3, 2, n), np.float32) for n in (68, 17, 17, 5, 18, 6, 6, 6)]
     with pytest.raises(ValueError, match=r"noise: expected \[L, B, T\]"):
-        decoder.teach(np.zeros((4, 2, 68), np.float32), 1, *made)
+        decoder.forward(np.zeros((4, 2, 68), np.float32), 1, *made)
     with pytest.raises(ValueError, match=r"alphas: expected \[L, B, T\]"):
-        decoder.teach(np.zeros((3, 2, 68), np.float32), 1, *made[:5], made[5][:, :, :5].copy(), *made[6:])
+        decoder.forward(np.zeros((3, 2, 68), np.float32), 1, *made[:5], made[5][:, :, :5].copy(), *made[6:])
     with pytest.raises(ValueError, match="lengths: expected 0 to T"):
         kernels.TaughtMonotonic(*arrays[:3], np.array([6, 7], np.int32), *arrays[4:], 2)
     with pytest.raises(ValueError, match="chunk: expected 1 or more"):
