@@ -1,4 +1,4 @@
-"""CTC beside the decoder in the search by label: joint CTC-attention decoding, in one pass."""
+"""The prefix probabilities of CTC, label by label."""
 
 from collections.abc import Sequence
 

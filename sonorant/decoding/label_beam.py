@@ -5,11 +5,11 @@ All hypotheses of a step have the same number of labels. The score of one is a s
     sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
         + length_bonus x number of labels + coverage_weight x coverage,
 
-where log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes (Watanabe
-2017, algorithm 2), and coverage is the number of encoded frames whose attention, summed over the labels, exceeds a
-threshold (Chorowski 2017, Eq. 11). A hypothesis of the beam may end where `ends.py` says, by log P(y_l | x, y_<l)
-alone; where none of an utterance may, the one that came nearest to it has ended. An utterance is over when no open
-hypothesis can come before the last of `beam` ended ones, so that nothing but the beam approximates.
+where log P(y_l | x, y_<l) is that of `JointDecoder`, and coverage is the number of encoded frames whose attention,
+summed over the labels, exceeds a threshold (Chorowski 2017, Eq. 11). A hypothesis of the beam may end where `ends.py`
+says, by log P(y_l | x, y_<l) alone; where none of an utterance may, the one that came nearest to it has ended. An
+utterance is over when no open hypothesis can come before the last of `beam` ended ones, so that nothing but the beam
+approximates.
 """
 
 import math
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.ctc_prefix_model import CtcPrefixModel
 from sonorant.decoding.ends import end_margins
-from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
+from sonorant.decoding.joint_decoder import JointDecoder
+from sonorant.decoding.label_decoder import Fusion, LabelDecoder
 
 __all__ = ["Ended", "LabelBeam", "Scoring"]
 
@@ -75,10 +75,10 @@ class LabelBeam:
     """
 
     def __init__(self, decoder: LabelDecoder, end: int, beam: int, scoring: Scoring | None = None) -> None:
-        self._decoder = decoder
         self._end = end
         self._beam = beam
         self._scoring = scoring or Scoring()
+        self._decoder = JointDecoder(decoder, self._scoring.ctc_weight)
         self._gains = self._scoring.fusion.gains(end + 1, self._scoring.length_bonus)
 
     def search(self, encoded: Sequence[NDArray[np.float32]]) -> list[list[Ended]]:
@@ -91,25 +91,22 @@ class LabelBeam:
         ended: list[list[Ended]] = [[] for _ in encoded]
         nearest: list[tuple[float, float, _Labels]] = [(-math.inf, -math.inf, None) for _ in encoded]
         state = self._decoder.begin(encoded)
-        models = self._models(encoded)
-        fused = [model.begin(len(encoded)) for _, model in models]
+        fusion = self._scoring.fusion
+        fused = fusion.model.begin(len(encoded)) if fusion.model else None
         hypotheses = self._start(frames)
         for number in range(max(frames) + 1):
             log_probs, weights, state = self._decoder.next(hypotheses.before, hypotheses.parents, state)
             if np.isnan(log_probs).any():
                 raise BadLogProbs(f"log_probs of label {number} have NaN values")
-            acoustic = (1 - self._scoring.ctc_weight) * log_probs.astype(np.float64)
-            gains = acoustic + self._gains
-            for i, (weight, model) in enumerate(models):
-                scores, fused[i] = model.next(hypotheses.before, hypotheses.parents, fused[i])
+            gains = log_probs + self._gains
+            if fusion.model:
+                scores, fused = fusion.model.next(hypotheses.before, hypotheses.parents, fused)
                 if np.isnan(scores).any():
                     raise BadLogProbs(f"scores beside the decoder's have NaN values at label {number}")
-                gains += weight * scores
-                if isinstance(model, CtcPrefixModel):
-                    acoustic += weight * scores
+                gains += fusion.weight * scores
             hypotheses = hypotheses._replace(attended=hypotheses.attended + weights)
             left = np.array([most - number for most in frames])
-            margins = end_margins(acoustic, gains, self._scoring.end_threshold)
+            margins = end_margins(log_probs, gains, self._scoring.end_threshold)
             self._end_all(hypotheses, gains[..., self._end], margins, ended, nearest)
             hypotheses = self._extend(hypotheses, gains, weights, left > 0)
             for utterance in np.flatnonzero(self._is_over(hypotheses, ended, left)):
@@ -120,15 +117,6 @@ class LabelBeam:
             found or ([_ended(labels, score)] if score > -math.inf else [])
             for found, (_, score, labels) in zip(ended, nearest, strict=True)
         ]
-
-    def _models(self, encoded: Sequence[NDArray[np.float32]]) -> list[tuple[float, LabelModel]]:
-        """Return what scores labels of these utterances beside the decoder, each with its weight."""
-        models: list[tuple[float, LabelModel]] = []
-        if self._scoring.fusion.model is not None:
-            models.append((self._scoring.fusion.weight, self._scoring.fusion.model))
-        if self._scoring.ctc_weight:
-            models.append((self._scoring.ctc_weight, CtcPrefixModel(self._decoder.frame_log_probs(encoded))))
-        return models
 
     def _start(self, frames: Sequence[int]) -> _Open:
         """Return one open hypothesis without labels for each utterance."""

@@ -17,10 +17,11 @@ __all__ = ["AcousticModel", "ServedModel"]
 
 
 class AcousticModel(Protocol):
-    """A model that maps features to log-probabilities incrementally; threads may share it, and its extractor.
+    """A model that maps features to frames incrementally; threads may share it, and its extractor.
 
-    However a stream is cut into steps, its log-probabilities must be the same bit for bit. A model of whole utterances
-    gives all of them at the end. A state is opaque, and never changed. no_frames: log-probabilities [0, symbols].
+    A frame has the log-probabilities of the symbols, or of a label-synchronous model is encoded. However a stream is
+    cut into steps, its frames must be the same bit for bit. A model of whole utterances gives all of them at the end. A
+    state is opaque, and never changed. no_frames: [0, n], of n values each.
     """
 
     extractor: FeatureExtractor
@@ -30,25 +31,25 @@ class AcousticModel(Protocol):
         """Return the state at the start of a stream."""
 
     def step(self, features: Features, state: Any) -> tuple[NDArray[np.float32], Any]:
-        """Return log-probabilities [T', symbols] that features [T, bins] after `state` complete, and the state then.
+        """Return the frames [T', n] that features [T, bins] after `state` complete, and the state then.
 
-        T >= 1; there may be no frames.
+        T >= 1; there may be none.
         """
 
     def steps(self, due: Sequence[tuple[Features, Any]]) -> Sequence[tuple[NDArray[np.float32], Any]]:
         """Return what `step` returns for the features and state of each of several streams, to the last bit."""
 
     def finish(self, state: Any) -> NDArray[np.float32]:
-        """Return the log-probabilities [T', symbols] that the end of the stream completes; there may be no frames."""
+        """Return the frames [T', n] that the end of the stream completes; there may be none."""
 
 
 class ServedModel(Protocol):
     """An exported model as sessions use it: immutable, shared by all threads.
 
-    members: its acoustic models, the probabilities of which are averaged; one, unless it is an ensemble. search: name
-    of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame. scorer: language model
-    and phrases of its searches. stability: of interim results. decoder: that of a label-synchronous model, which
-    has encoded frames in place of log-probabilities, of the kind that its search drives; else None.
+    members: its acoustic models, one, unless it is an ensemble, whose probabilities are averaged, by frame or by label.
+    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame. scorer:
+    language model and phrases of its searches. stability: of interim results. decoder: that of a label-synchronous
+    model or ensemble, of the kind that its search drives; else None.
     """
 
     name: str

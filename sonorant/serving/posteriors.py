@@ -1,6 +1,7 @@
-"""From the samples of a stream to log-probabilities: one model's, or the average of several models and views.
+"""From the samples of a stream to what a search needs of its frames: a model's, or that of several models and views.
 
-Of a label-synchronous model they are encoded frames in place of log-probabilities, and of several side by side.
+Of a frame-synchronous model these are log-probabilities, of several their average; of a label-synchronous model encoded
+frames, of several side by side.
 """
 
 import abc
@@ -19,14 +20,17 @@ __all__ = ["Averaged", "Joined", "Posteriors", "SingleModel", "no_posteriors", "
 
 
 class Posteriors(Protocol):
-    """Log-probabilities of a stream, however its samples are cut into pushes; both calls may end with no frames."""
+    """Frames of a stream, however its samples are cut into pushes; both calls may end with none.
+
+    A frame has log-probabilities of the symbols, or is encoded; see the module.
+    """
 
     def push(self, samples: Waveform) -> Steps[NDArray[np.float32]]:
-        """Compute log-probabilities [T', symbols] of the frames that Float32[samples] complete."""
+        """Compute the frames [T', n] that Float32[samples] complete."""
         ...
 
     def finish(self) -> Steps[NDArray[np.float32]]:
-        """Compute log-probabilities [T', symbols] of the frames that the end of the stream completes."""
+        """Compute the frames [T', n] that the end of the stream completes."""
         ...
 
 
@@ -119,7 +123,7 @@ class Joined(_OfSeveral):
 
 
 def whole_posteriors(posteriors: Posteriors, waveform: Waveform) -> NDArray[np.float32]:
-    """Return the log-probabilities [T', symbols] of a whole recording, by posteriors that nothing was pushed to."""
+    """Return the frames [T', n] of a whole recording, by posteriors that nothing was pushed to."""
     return np.concatenate([alone(posteriors.push(waveform)), alone(posteriors.finish())])
 
 
