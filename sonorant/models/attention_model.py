@@ -92,12 +92,15 @@ class AttentionModel(LabelSynchronous):
         frames = self.frame_log_probs(encoded) if self.joint_ctc else None
         if inputs.labels is None:
             return Outputs(lengths, frames)
+        attended = encoded, lengths
+        if inputs.hypotheses > 1:
+            attended = tf.repeat(encoded, inputs.hypotheses, 0), tf.repeat(lengths, inputs.hypotheses)
         sampling = None
         if inputs.sampling is not None and dropout_seed is not None:
             sampling = Sampling(inputs.sampling, dropout_seed + tf.constant(_SAMPLING))
         labels, attention = self.decoder.teach(
             inputs.labels,
-            self.decoder.attention.memory(encoded, lengths),
+            self.decoder.attention.memory(*attended),
             sampling,
             lambda readout: self.dropout(readout, seed=dropout_seed, layer=self.recipe.layers),
             self._attending(dropout_seed),

@@ -70,9 +70,10 @@ class Symbols:
 class Inputs(NamedTuple):
     """A padded batch, a model's input in training.
 
-    features: Float32[B, T, bins], zeros from `lengths` Int32[B] on. labels: Int32[B, L], padded with anything from
-    `label_lengths` Int32[B] on; None where a family does not need them. sampling: Float32[], share of the labels before
-    each that a label-synchronous family draws from its own outputs (scheduled sampling); None: none.
+    features: Float32[B, T, bins], zeros from `lengths` Int32[B] on. labels: Int32[B x N, L], padded with anything from
+    `label_lengths` Int32[B x N] on, N = `hypotheses` sequences of each utterance, one after another; None where a
+    family does not need them. sampling: Float32[], share of the labels before each that a label-synchronous family
+    draws from its own outputs (scheduled sampling); None: none.
     """
 
     features: tf.Tensor
@@ -80,6 +81,7 @@ class Inputs(NamedTuple):
     labels: tf.Tensor | None = None
     label_lengths: tf.Tensor | None = None
     sampling: tf.Tensor | None = None
+    hypotheses: int = 1
 
 
 class Outputs(NamedTuple):
@@ -87,8 +89,8 @@ class Outputs(NamedTuple):
 
     frames: Float32[B, T', symbols], log-probabilities of each encoded frame, of which `lengths` Int32[B] count; a
     label-synchronous family has those of units and blank.
-    labels: Float32[B, L + 1, symbols], log-probabilities of each label, given those before it, and of the end.
-    attention: Float32[B, L + 1, T'], weights of the encoded frames for each label.
+    labels: Float32[B x N, L + 1, symbols], log-probabilities of each label, given those before it, and of the end.
+    attention: Float32[B x N, L + 1, T'], weights of the encoded frames for each label.
     """
 
     lengths: tf.Tensor

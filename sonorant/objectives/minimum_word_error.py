@@ -36,6 +36,7 @@ class MinimumWordError:
         """end_threshold: of the search for the list, by label; see `decoding.end_threshold`."""
         self._base = base
         self._weight = training.mwer_base_weight
+        self._size = training.mwer_hypotheses
         self.n_best: BatchSearch | None = NBest(units, training.mwer_hypotheses, end_threshold)
 
     @property
@@ -59,8 +60,8 @@ class MinimumWordError:
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
         """See `Objective`."""
         hypotheses, errors = (batch.targets[name] for name in NBest.targets)
-        size = tf.shape(errors.values)[1]
-        log_probs = tf.reshape(_log_probs(model, batch, hypotheses, size, dropout_seed), tf.shape(errors.values))
+        flat = _log_probs(model, batch, hypotheses, self._size, dropout_seed)
+        log_probs = tf.reshape(flat, tf.shape(errors.values))
         minimised, expected = expected_errors(log_probs, errors)
         base = self._base.losses(model, batch, schedule, dropout_seed)
         return Losses(minimised + self._weight * base.minimised, base.reported | {"word_errors": expected})
@@ -80,16 +81,13 @@ def expected_errors(log_probs: tf.Tensor, errors: Padded) -> tuple[tf.Tensor, tf
     return expected - mean * tf.reduce_sum(probabilities, 1), expected
 
 
-def _log_probs(
-    model: Model, batch: BatchTensors, hypotheses: Padded, size: tf.Tensor, dropout_seed: tf.Tensor
-) -> tf.Tensor:
+def _log_probs(model: Model, batch: BatchTensors, hypotheses: Padded, size: int, dropout_seed: tf.Tensor) -> tf.Tensor:
     """Return log P(y | x) of the hypotheses, Float32[B * size], as in training: with dropout."""
     labels, lengths = hypotheses
     if model.symbols.end is None:
         outputs = model.outputs(Inputs(batch.features, batch.lengths), dropout_seed)
         return _ctc_log_probs(tf.repeat(outputs.frames, size, 0), tf.repeat(outputs.lengths, size), labels, lengths)
-    features, counts = tf.repeat(batch.features, size, 0), tf.repeat(batch.lengths, size)
-    outputs = model.outputs(Inputs(features, counts, labels, lengths), dropout_seed)
+    outputs = model.outputs(Inputs(batch.features, batch.lengths, labels, lengths, hypotheses=size), dropout_seed)
     return -label_cross_entropy(outputs.labels, with_end(labels, lengths, model.symbols.end), lengths + 1)
 
 

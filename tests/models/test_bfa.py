@@ -55,6 +55,18 @@ def test_an_utterance_alone_is_as_in_a_batch(model, features):
         np.testing.assert_allclose(together.attention[i, : labels + 1, :frames], alone.attention[0], atol=1e-5)
 
 
+def test_several_sequences_of_labels_of_an_utterance_are_as_each_of_them(model, features):
+    others = LABELS[:, ::-1].copy()
+    paired = np.stack([LABELS, others], 1).reshape(6, 4)
+    found = model.outputs(Inputs(tf.constant(features), tf.constant(LENGTHS), tf.constant(paired), hypotheses=2))
+    for k, labels in enumerate((LABELS, others)):
+        alone = outputs(model, features, LENGTHS, labels)
+        np.testing.assert_allclose(found.labels[k::2], alone.labels, atol=1e-5)
+        np.testing.assert_allclose(found.attention[k::2], alone.attention, atol=1e-5)
+        np.testing.assert_array_equal(found.frames, alone.frames)
+        np.testing.assert_array_equal(found.lengths, alone.lengths)
+
+
 def test_label_by_label_is_as_by_teacher_forcing_for_any_number_of_hypotheses(model, features):
     taught = outputs(model, features, LENGTHS, LABELS)
     memory, state = model.begin(*model.encode(tf.constant(features), tf.constant(LENGTHS)), 2)
