@@ -137,14 +137,25 @@ def attending(name, section, seed):
     return recipe, build_model(recipe.model, FeatureExtractor(recipe.features, RATE_HZ).bins, UNITS.size, seed)
 
 
+def first_label(model, frames):
+    """Return the probabilities of the first label."""
+    before = np.full((1, 1), UNITS.size, np.int32)
+    log_probs, _, _ = model.decoder.next(before, np.zeros((1, 1), np.int32), model.decoder.begin([frames]))
+    return np.exp(log_probs)
+
+
 def test_models_with_attention_are_averaged_label_by_label(exports):
     recipe, first = attending("bfa-first", SECTION | {"ctc": True}, seed=1)
     other, model = attending("bfa-other", SECTION | {"ctc": True, "cells": 6}, seed=2)
     second = export_model(model, other, UNITS, exports).path
     served = load_exported(export_ensemble(first, [second], recipe, UNITS, exports).path)
     frames = posteriors(served)
-    members = [posteriors(load_member(path)) for path in (exports / "bfa-first/1/members/0", second)]
+    loaded = [load_member(path) for path in (exports / "bfa-first/1/members/0", second)]
+    members = [posteriors(member) for member in loaded]
     np.testing.assert_array_equal(frames, np.concatenate(members, axis=1))
+    of_members = [first_label(member, own) for member, own in zip(loaded, members, strict=True)]
+    np.testing.assert_allclose(first_label(served, frames), np.mean(of_members, axis=0), atol=1e-6)
+    assert np.abs(of_members[0] - of_members[1]).max() > 0.01
     np.testing.assert_array_equal(posteriors(served, parts=17), frames)
     assert no_posteriors(served).shape == (0, frames.shape[1])
     assert served.decoder.joint_ctc
