@@ -63,11 +63,16 @@ def graph_function(body: Callable[..., Any], input_signature: list[Any] | None =
 
 
 def of_arrays(function: Any) -> Callable[..., dict[str, Any]]:
-    """Return a function with one graph, which returns tensors by name, as one that takes arrays or tensors by name."""
+    """Return a function with an input signature, which returns tensors by name, as one that takes arrays by name.
+
+    Its graph takes them in their order: where names do not bind to the body's parameters, TensorFlow first writes a
+    message with the values of all, and then tries another way.
+    """
     graph = function.get_concrete_function()
+    names = [spec.name for spec in function.input_signature]
 
     def call(**given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = graph(**{name: tf.convert_to_tensor(value) for name, value in given.items()})
+        found: dict[str, Any] = graph(*(tf.convert_to_tensor(given[name]) for name in names))
         return found
 
     return call

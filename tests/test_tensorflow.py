@@ -3,10 +3,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
-from sonorant.tensorflow import as_if_absent, custom_gradient, graph_function, save_module, tf
+from sonorant.tensorflow import as_if_absent, custom_gradient, graph_function, of_arrays, save_module, tf
 
 
 def test_it_loads_neither_matplotlib_nor_scikit_learn():
@@ -75,3 +76,12 @@ def test_a_saved_module_has_no_custom_gradients_which_calls_keep(tmp_path):
         tape.watch(x)
         y = doubled(x)
     assert (y, tape.gradient(y, x)) == (6, 7)
+
+
+def test_arrays_are_taken_by_name_in_any_order_and_none_is_written_out(monkeypatch):
+    specs = [tf.TensorSpec([None], tf.float32, name) for name in ("first", "second_0", "second_1")]
+    body = graph_function(lambda first, *second: {"left": first - second[0] * second[1]}, input_signature=specs)
+    call = of_arrays(body)
+    monkeypatch.setattr(type(tf.constant(0.0)), "__repr__", lambda tensor: pytest.fail("a tensor is written out"))
+    given = {"second_1": [3.0, 4.0], "first": [10.0, 20.0], "second_0": np.array([1, 2], np.float32)}
+    np.testing.assert_array_equal(call(**given)["left"].numpy(), [7, 12])
