@@ -12,7 +12,7 @@ from sonorant.models.kernel_calls import call_kernel, kernel_threads
 from sonorant.objectives import kernels
 from sonorant.tensorflow import tf
 
-__all__ = ["ctc_spikes", "head_alignment_loss"]
+__all__ = ["ctc_spikes", "delayed", "head_alignment_loss"]
 
 _Floats = NDArray[np.float32]
 _Integers = NDArray[np.int32]
@@ -30,6 +30,11 @@ def ctc_spikes(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, labe
     (frames,) = call_kernel(_spikes, [tf.stop_gradient(log_probs), *numbers], 1, tf.int32)
     frames.set_shape(labels.shape)
     return frames
+
+
+def delayed(frames: tf.Tensor, delay: int, lengths: tf.Tensor) -> tf.Tensor:
+    """Return frames Int32[B, L] so much later, but none behind an utterance's last; lengths: Int32[B]."""
+    return tf.minimum(frames + delay, tf.maximum(lengths[:, tf.newaxis], 1) - 1)
 
 
 def head_alignment_loss(heads: tf.Tensor, frames: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:

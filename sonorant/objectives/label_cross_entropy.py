@@ -8,7 +8,7 @@ from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model
 from sonorant.models.framing import Framing
 from sonorant.objectives.ctc import CtcObjective
-from sonorant.objectives.head_alignment import ctc_spikes, head_alignment_loss
+from sonorant.objectives.head_alignment import ctc_spikes, delayed, head_alignment_loss
 from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Targets
 from sonorant.recipe.training import TrainingRecipe
 from sonorant.tensorflow import tf
@@ -22,10 +22,10 @@ class LabelCrossEntropy:
 
     Minimises (1 - w) CE + w CTC + q QUA + h HEAD of each utterance, where w is `training.ctc_weight`, q
     `quantity_weight`, h `head_weight`, and CE is summed over labels; CTC is that of `CtcObjective`, guided if the
-    recipe says so, QUA `quantity_loss`, and HEAD `head_alignment_loss` at CTC's spikes. Needs a model with `labels`,
-    with `frames` if w is not 0, and `attention` if q or h is not. Reports "loss", the cross-entropy without smoothing;
-    "label_error", the share of labels, the end among them, that are not the most probable; "ctc", "quantity" and
-    "heads" if w, q and h are not 0.
+    recipe says so, QUA `quantity_loss`, and HEAD `head_alignment_loss` at CTC's spikes, or `head_delay_frames` later.
+    Needs a model with `labels`, with `frames` if w is not 0, and `attention` if q or h is not. Reports "loss", the
+    cross-entropy without smoothing; "label_error", the share of labels, the end among them, that are not the most
+    probable; "ctc", "quantity" and "heads" if w, q and h are not 0.
     """
 
     n_best: BatchSearch | None = None
@@ -78,7 +78,8 @@ class LabelCrossEntropy:
             minimised += self._training.quantity_weight * reported["quantity"]
         if self._training.head_weight:
             spikes = ctc_spikes(outputs.frames, outputs.lengths, labels, lengths)
-            reported["heads"] = head_alignment_loss(outputs.attention, spikes, lengths)
+            frames = delayed(spikes, self._training.head_delay_frames, outputs.lengths)
+            reported["heads"] = head_alignment_loss(outputs.attention, frames, lengths)
             minimised += self._training.head_weight * reported["heads"]
         return Losses(minimised, reported)
 

@@ -123,6 +123,13 @@ class TrainingRecipe(Section):
         description="Weight of the alignment of heads: minus the log-probability that each label's head stops where "
         "the label is on the most probable path of joint CTC (mocha, with ctc_weight).",
     )
+    head_delay_frames: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="How many encoded frames behind their labels heads are to stop (with head_weight), so that each "
+        "label is told after what comes next was heard, and as much later; model.chunk should reach back to it.",
+    )
     mwer_hypotheses: int = Field(
         0,
         ge=0,

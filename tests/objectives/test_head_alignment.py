@@ -4,11 +4,12 @@ from hypothesis import strategies as st
 from rigs.beads import BINS, WORDS, beads
 
 from sonorant.features.section import FeaturesRecipe
+from sonorant.models.family import Inputs
 from sonorant.models.mocha import Mocha
 from sonorant.models.section import MochaRecipe
 from sonorant.objectives.ctc import frames_needed
 from sonorant.objectives.forced_alignment import force_align
-from sonorant.objectives.head_alignment import ctc_spikes, head_alignment_loss
+from sonorant.objectives.head_alignment import ctc_spikes, delayed, head_alignment_loss
 from sonorant.objectives.label_cross_entropy import LabelCrossEntropy
 from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.recipe.training import TrainingRecipe
@@ -62,6 +63,27 @@ def test_loss_is_the_log_probability_of_heads_at_their_frames_and_of_none_at_the
     np.testing.assert_allclose(loss, labels + ends, rtol=1e-5)
     impossible = tf.constant([[[0.0, 1.0], [1.0, 0.0]]])
     assert np.isfinite(head_alignment_loss(impossible, tf.constant([[0]]), tf.constant([1]))).all()
+
+
+def test_delayed_frames_stay_within_their_utterance():
+    frames, lengths = tf.constant([[0, 3, 4], [1, 2, 0], [0, 0, 0]]), tf.constant([5, 9, 0])
+    assert delayed(frames, 2, lengths).numpy().tolist() == [[2, 4, 4], [3, 4, 2], [0, 0, 0]]
+    assert delayed(frames, 0, lengths).numpy().tolist() == frames.numpy().tolist()
+
+
+def test_heads_are_aligned_behind_their_labels_by_the_recipes_delay():
+    section = {"layers": 1, "cells": 8, "pooling": [2], "decoder_cells": 8, "embedding": 4, "attention": 6}
+    model = Mocha(MochaRecipe(family="mocha", readout=8, dropout=0.0, ctc=True, **section), BINS, WORDS, seed=1)
+    features, lengths, labels, counts = map(tf.constant, beads(np.random.default_rng(3), 4))
+    batch, seed = BatchTensors(features, lengths, {"labels": Padded(labels, counts)}, tf.ones(4)), tf.constant([5, 0])
+    outputs = model.outputs(Inputs(features, lengths, labels, counts), seed)
+    frames = ctc_spikes(outputs.frames, outputs.lengths, labels, counts)
+    for delay in (0, 2):
+        training = TrainingRecipe(ctc_weight=0.3, head_weight=1.0, head_delay_frames=delay)
+        objective = LabelCrossEntropy(training, Units("words", tuple("abcde")), FeaturesRecipe(), model.framing)
+        found = objective.losses(model, batch, tf.zeros(2), seed).reported["heads"]
+        expected = head_alignment_loss(outputs.attention, delayed(frames, delay, outputs.lengths), counts)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_hard_attention_learns_to_transcribe():
