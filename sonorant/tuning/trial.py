@@ -17,7 +17,7 @@ from sonorant.recipe import Recipe
 from sonorant.text.scoring import ErrorRate, score
 from sonorant.text.units import Units
 from sonorant.tuning.outputs import read_outputs
-from sonorant.tuning.weights import Weights, tunable, with_weights
+from sonorant.tuning.weights import Weights, tunable, with_weights, without_weights
 
 __all__ = ["Subject", "TrialRunner", "outputs_origin"]
 
@@ -43,7 +43,7 @@ class Subject:
         """
         recipe = Recipe.model_validate_json(self.recipe)
         digest = hashlib.sha256(language_models_sha256(recipe))
-        decoding = with_weights(recipe, dict.fromkeys(tunable(recipe), 0.5)).decoding
+        decoding = without_weights(recipe).decoding
         digest.update(decoding.model_dump_json(exclude={"lm": {"path"}, "prior": {"path"}}).encode())
         digest.update(f"{recipe.text}{recipe.features}{recipe.model}".encode())
         digest.update((self.outputs / "utterances.json").read_bytes())

@@ -10,7 +10,17 @@ from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import SonorantError
 from sonorant.recipe import Recipe
 
-__all__ = ["BadTuning", "Range", "Weights", "ranges_of", "read_range", "tunable", "weights_of", "with_weights"]
+__all__ = [
+    "BadTuning",
+    "Range",
+    "Weights",
+    "ranges_of",
+    "read_range",
+    "tunable",
+    "weights_of",
+    "with_weights",
+    "without_weights",
+]
 
 Weights = Mapping[str, float]
 """Values by key below `decoding`, such as "lm.alpha"."""
@@ -103,6 +113,11 @@ def with_weights(recipe: Recipe, weights: Weights) -> Recipe:
     for key, value in weights.items():
         _section(values, key)[key.rpartition(".")[2]] = value
     return recipe.model_copy(update={"decoding": DecodingRecipe.model_validate(values)})
+
+
+def without_weights(recipe: Recipe) -> Recipe:
+    """Return the recipe with weights that do not depend on its own: what tuning leaves as it is."""
+    return with_weights(recipe, {key: _USUAL[key].low for key in tunable(recipe)})
 
 
 def _section(values: dict[str, Any], key: str) -> dict[str, Any]:

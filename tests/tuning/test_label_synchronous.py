@@ -1,5 +1,6 @@
 """Trials of a label-synchronous model, whose decoder each of them drives."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -53,6 +54,15 @@ def test_a_trial_searches_encoded_frames_with_its_weights(subject):
         assert [count for count, _ in rate.per_utterance] == [distance(text, ["alpha", "beta"]) for text in texts]
         errors.append(rate.errors)
     assert len(set(errors)) > 1
+
+
+def test_what_is_tuned_is_the_same_whatever_its_weights(subject):
+    values = Recipe.model_validate_json(subject.recipe).model_dump(mode="json")
+    found = []
+    for decoding in ({"end_threshold": 1.5}, {"end_threshold": 2.5, "length_bonus": 3.0}, {"end_threshold": None}):
+        recipe = Recipe.model_validate(values | {"decoding": values["decoding"] | decoding})
+        found.append(replace(subject, recipe=recipe.model_dump_json()).fingerprint)
+    assert found[0] == found[1] != found[2]
 
 
 def distance(found, said):

@@ -4,7 +4,7 @@ from rigs.tiny_bfa import SECTION
 
 from sonorant.recipe import Recipe
 from sonorant.tuning import BadTuning, Range, ranges_of, read_range, tunable, with_weights
-from sonorant.tuning.weights import weights_of
+from sonorant.tuning.weights import weights_of, without_weights
 
 LM, PRIOR = {"path": "lm.arpa", "alpha": 0.7}, {"path": "unigrams.arpa"}
 CTC = {"model": {**SECTION, "ctc": True}, "training": {"ctc_weight": 0.3}}
@@ -35,6 +35,14 @@ def test_what_a_search_uses_can_be_tuned_and_is_allowed(made, keys):
             changed = with_weights(made, {key: value})
             assert weights_of(changed) == {**weights_of(made), key: value}
             Recipe.model_validate(changed.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("threshold", [None, 2.0])
+def test_what_is_left_without_weights_is_the_same_for_all_weights_and_no_other_search(threshold):
+    made = recipe({"lm": LM, "prior": PRIOR, "end_threshold": threshold}, **CTC)
+    lows = {key: span.low for key, span in ranges_of(made, {}).items()}
+    assert without_weights(made) == without_weights(with_weights(made, lows)) != made
+    assert without_weights(made) != without_weights(recipe({"lm": LM, "prior": PRIOR, "beam": 3}, **CTC))
 
 
 def test_a_range_is_read_with_and_without_the_sections_name():
