@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _SHOWN_DIFFERENCES = 5
+_POINTERS = ("best", "latest")
 
 
 class _Saved(NamedTuple):
@@ -187,14 +188,16 @@ def load_checkpoint(folder: Path, which: str) -> Checkpoint:
 
     Raises BadCheckpoint if there is none, or if it is damaged.
     """
+    path: Path | None = None
     if which.isdecimal():
-        path: Path | None = folder / f"step-{int(which):08d}"
-    else:
+        path = folder / f"step-{int(which):08d}"
+    elif which in _POINTERS:
         path = _named(folder, which) or _named(folder, "latest")
     if path is None or not path.is_dir():
         steps = ", ".join(str(int(p.name.removeprefix("step-"))) for p in sorted(folder.glob("step-*")))
         raise BadCheckpoint(
-            f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); train first: sonorant train --recipe RECIPE"
+            f"{folder}: no checkpoint {which!r} (steps: {steps or 'none'}); expected {' or '.join(_POINTERS)}, or a "
+            "step; without any train first: sonorant train --recipe RECIPE"
         )
     return decode(path)
 

@@ -76,6 +76,16 @@ def test_old_ones_go_but_the_best_stays(checkpoints, tmp_path):
         load_checkpoint(tmp_path, "3")
 
 
+@pytest.mark.parametrize("which", ["", "generation", "LATEST", "-1", "step-00000001"])
+def test_a_name_that_is_none_of_a_checkpoint_names_no_other(checkpoints, tmp_path, which):
+    checkpoints.begin(0, RECIPE)
+    checkpoints.save(checkpoint(1), best=False)
+    with pytest.raises(
+        BadCheckpoint, match=rf"no checkpoint '{which}' \(steps: 1\); expected best or latest, or a step"
+    ):
+        load_checkpoint(tmp_path, which)
+
+
 def test_the_best_of_none_looked_at_is_the_latest(checkpoints, tmp_path):
     checkpoints.save(checkpoint(1), best=False)
     assert load_checkpoint(tmp_path, "best").progress.step == 1
