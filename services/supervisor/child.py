@@ -27,9 +27,12 @@ class ProcessFailed(SonorantError):
     The message has how it ended, the end of its log, and in its last line why it is not restarted.
     """
 
-    def __init__(self, name: str, end: int | OSError, log_file: Path, reason: str) -> None:
-        """end: exit status, or why it could not be started. reason: why it is not restarted."""
+    def __init__(
+        self, name: str, end: int | OSError, log_file: Path, reason: str, exit_code: int | None = None
+    ) -> None:
+        """end: exit status, or why it could not be started. reason: why it is not restarted. exit_code: None: 70."""
         tail = f"its log, {log_file}, ends with:\n{last_lines(log_file)}"
+        self.exit_code = exit_code or self.exit_code
         super().__init__(f"{name} {_ended(end)}; {tail}\n{name} is not restarted: {reason}")
 
 
@@ -126,7 +129,8 @@ class Child:
             if self._stopping or self._is_over(end):
                 return
             if end in self._final_codes:
-                raise ProcessFailed(self.name, end, self._log_file, f"a restart cannot mend exit code {end}")
+                reason = f"a restart cannot mend exit code {end}"
+                raise ProcessFailed(self.name, end, self._log_file, reason, end)
             pause_s = self._policy.ended(time.monotonic(), self._progress())
             if pause_s is None:
                 raise ProcessFailed(self.name, end, self._log_file, self._policy.limit)

@@ -71,9 +71,10 @@ def test_an_exit_code_alone_does_not_complete_training(tmp_path):
 def test_what_trying_again_cannot_mend_is_not_tried_again(tmp_path, code):
     program = f"print('loss not finite', flush=True); raise SystemExit({code})"
     ranks = gang(tmp_path, program)
-    with pytest.raises(ProcessFailed, match=rf"trainer ended with exit code {code}; its log(.|\n)*loss not finite"):
+    message = rf"trainer ended with exit code {code}; its log(.|\n)*loss not finite"
+    with pytest.raises(ProcessFailed, match=message) as failed:
         asyncio.run(ranks.keep())
-    assert ranks.restarts == 0
+    assert (ranks.restarts, failed.value.exit_code) == (0, code)
 
 
 def last_line(tmp_path, code, checkpoint):
