@@ -1,5 +1,7 @@
 """Whether a run has the shards that a recipe needs."""
 
+import json
+
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
@@ -9,7 +11,7 @@ __all__ = ["check_prepared"]
 
 
 def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them with this recipe first") -> None:
-    """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names.
+    """Raise BadCorpus if there are no finished shards to train on, BadRecipe if they are for another corpus.
 
     first: advice for the message, which depends on the origin of the recipe.
     """
@@ -19,3 +21,10 @@ def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them wi
     for section in ("seed", "corpus", "text"):
         if getattr(prepared, section) != getattr(recipe, section):
             raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {first}")
+    splits = json.loads((run.shards / "card.json").read_text(encoding="utf-8"))["splits"]
+    for split, use in (("train", "to learn from"), ("dev", "to choose the best checkpoint by")):
+        if not splits.get(split, {}).get("utterances"):
+            raise BadCorpus(
+                f"{run.shards}: no utterances in {split}; training needs some {use}; see card.md there, "
+                "and corpus.splits"
+            )

@@ -79,7 +79,8 @@ def prepare(
         make = partial(make_shard, recipe, run.shards, tokenizer)
         summaries, made = _make(make, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
     skipped += [entry for summary in summaries for entry in summary.skipped]
-    units = tokenizer or learn_units(recipe.text, _train_texts(summaries, skipped), recipe.seed)
+    texts = _train_texts(summaries, skipped)
+    units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
     atomic_write(run.shards / "units.json", units.to_json())
     card = describe(recipe, summaries, skipped)
     state.finish(card, [summary.name for summary in summaries])

@@ -74,7 +74,7 @@ def _assign(what: str, units: Collection[str], corpus: CorpusRecipe, seed: int) 
     if test + dev >= len(ordered):
         raise BadCorpus(
             f"{len(ordered)} {what} cannot be split: {test} to test and {dev} to dev leave none to train on; "
-            "lower test_fraction or dev_fraction, 0 for none"
+            "lower test_fraction, 0 for none, or dev_fraction"
         )
     order = generator(seed, 0, "splits", "corpus").permutation(len(ordered))
     return {ordered[i]: "test" if n < test else "dev" if n < test + dev else "train" for n, i in enumerate(order)}

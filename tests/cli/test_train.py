@@ -13,6 +13,7 @@ from rigs.small_corpus import digits_recipe, write_digits
 from services.supervisor.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared
+from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
@@ -36,6 +37,13 @@ def test_the_command_that_prepares_can_be_pasted(tmp_path):
     error, named = hint([*options, "--set", "seed=4"])
     assert isinstance(error, BadRecipe)
     assert named[-2:] == ["--set=seed=3", "--set=seed=4"]
+
+
+def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path):
+    recipe, run = digits_recipe(strings=None, splits={"dev_fraction": 0.0}), RunFolder(tmp_path / "run")
+    prepare(recipe, write_digits(tmp_path), run, progress=lambda *_: None)
+    with pytest.raises(BadCorpus, match="no utterances in dev; training needs some to choose the best checkpoint by"):
+        check_prepared(recipe, run)
 
 
 def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):

@@ -55,6 +55,14 @@ def test_a_tokenizer_takes_the_place_of_the_transcripts_units(tmp_path: Path, sh
     assert _prepared(recipe, folder, shards) == []  # another tokenizer by the same name: made anew
 
 
+def test_a_tokenizer_that_spells_no_transcript_is_refused(tmp_path: Path, shards: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(Units("characters", tuple(" ab")).to_json())
+    recipe, folder = _spoken(tmp_path, ["x", "a x"], tokenizer="tokenizer.json")
+    with pytest.raises(BadCorpus, match=r"none of the recordings for training can be used; the first: .*'x'"):
+        _prepared(recipe, folder, shards)
+    assert not (shards / "card.json").exists()
+
+
 def test_a_tokenizer_with_other_units_than_the_checkpoints_is_refused(tmp_path: Path, shards: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(Units("characters", tuple(" ab")).to_json())
     recipe, folder = _spoken(tmp_path, ["a b"], tokenizer="tokenizer.json")
