@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,9 @@ def command(
     Resumes after an interruption; finished and unchanged shards are kept. `prepare espeak` makes a corpus.
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
-    or a line of its manifest cannot be used (--lenient leaves such lines out), or --strict and some recordings cannot;
-    69 disk or store refuse, or a training runs there; 78 the recipe is wrong.
+    or a line of its manifest cannot be used (--lenient leaves such lines out), --strict and some recordings cannot, or
+    the run has checkpoints of another recipe; 69 disk or store refuse, or a training runs there; 78 the recipe is
+    wrong.
     """
     if context.invoked_subcommand is not None:
         return
@@ -64,11 +66,13 @@ def command(
         raise click.MissingParameter(ctx=context, param_hint="--recipe", param_type="option")
     from services.storage.run import open_run
     from services.supervisor.lock import locked
+    from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
     with locked(shared.folder.path):
+        check_recipe(shared.folder.checkpoints, recipe, warn=partial(click.echo, err=True))
         prepared = _prepare(shared, recipe, find_data_folder(data), jobs=jobs, strict=strict, lenient=lenient)
     _report(prepared, shared.folder)
     if prepared.skipped and not lenient:

@@ -12,10 +12,13 @@ import pytest
 import soundfile
 from rigs import command_line
 from ruamel.yaml import YAML
+from training.small_checkpoints import checkpoint
 
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
+from sonorant.training.checkpoints import Checkpoints
+from sonorant.training.identity import identity
 
 RECIPE = """version: 1
 name: tiny
@@ -48,6 +51,19 @@ def sonorant(folder: Path, *arguments: str, **environment: str) -> subprocess.Co
 def sonorant_as_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sonorant.cli", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_run_with_checkpoints_of_another_recipe_keeps_its_shards_and_recipe(folder: Path) -> None:
+    options = ("prepare", "--recipe", "tiny.yaml", "--data", "data")
+    assert sonorant(folder, *options).returncode == 0
+    run = folder / "runs/tiny"
+    recipe = load_recipe(run / "recipe.yaml")
+    Checkpoints(run / "checkpoints", 1, print).save(checkpoint(1, identity(recipe)), best=True)
+    before = {path: path.read_bytes() for path in [run / "recipe.yaml", *(run / "shards").iterdir()]}
+    refused = sonorant(folder, *options, "--set", "text.units=characters")
+    assert (refused.returncode, "text.units" in refused.stderr) == (65, True)
+    assert {path: path.read_bytes() for path in [run / "recipe.yaml", *(run / "shards").iterdir()]} == before
+    assert sonorant(folder, *options).returncode == 0
 
 
 def test_prepare_writes_the_run_folder_and_then_has_nothing_to_do(folder: Path) -> None:
