@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from sonorant.errors import BadLanguageModel
+
 __all__ = ["command"]
 
 
@@ -45,9 +47,19 @@ def command(
             raise click.UsageError("-n, --prune, --words and --dev are for training: leave them out with --perplexity")
         _score(model, texts)
     elif output is not None:
+        if dev is not None:
+            _check(dev)  # before the training
         _train(texts, output, 3 if order is None else order, _thresholds(prune), words)
         if dev is not None:
             _score(output, (dev,))
+
+
+def _check(text: Path) -> None:
+    """Raise BadCorpus for a text that cannot be read throughout, BadLanguageModel for one without a word."""
+    from sonorant.corpus.readers.text_lines import whole_text
+
+    if not sum(len(line.split()) for line in whole_text(text)):
+        raise BadLanguageModel(f"{text}: the text has no word; expected a sentence a line")
 
 
 def _thresholds(prune: str | None) -> list[int]:

@@ -4,6 +4,7 @@ Memory: 16 bytes a word of the text, and 28 an n-gram of any order. 10^8 words a
 GB. The text may have 2^32 words and sentence bounds.
 """
 
+import codecs
 import gzip
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -95,8 +96,18 @@ def _thresholds(order: int, prune: Sequence[int]) -> list[int]:
 
 
 def _read(text: ngrams.Text, path: Path) -> None:
+    decoder, lines = codecs.getincrementaldecoder("utf-8")(), 0
     with reading(path), open_text(path) as file:
-        while piece := file.read(_PIECE):
+        while True:
+            piece = file.read(_PIECE)
+            try:
+                decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                number, byte = lines + 1 + error.object.count(b"\n", 0, error.start), error.object[error.start]
+                raise BadLanguageModel(f"{path}: line {number}: no UTF-8, byte 0x{byte:02x}") from error
+            if not piece:
+                break
+            lines += piece.count(b"\n")
             text.feed(piece)
         text.end_file()
 

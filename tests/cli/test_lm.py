@@ -29,6 +29,17 @@ def test_trains_and_reports_perplexity(lm, tmp_path):
     assert len(again.output.splitlines()) == 2
 
 
+@pytest.mark.parametrize("content", [None, b"", b" \n", b"one\n\xe9t\xe9\n"])
+def test_a_dev_text_that_cannot_be_scored_is_refused_before_training(lm, tmp_path, content):
+    (tmp_path / "dev.txt").unlink()
+    if content is not None:
+        (tmp_path / "dev.txt").write_bytes(content)
+    done = lm("text.txt", "-o", "model.arpa", "--dev", "dev.txt")
+    assert done.exception.exit_code == 65
+    assert "dev.txt" in str(done.exception)
+    assert not (tmp_path / "model.arpa").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

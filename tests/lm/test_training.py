@@ -152,6 +152,20 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path, text, options, mess
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.parametrize(("before", "line"), [(b"", 1), (b"a b\n" * 3, 4), ("é é\n".encode() * 700_000, 700_001)])
+def test_a_text_that_is_no_utf_8_is_refused_by_its_line(tmp_path, before, line):
+    (tmp_path / "text").write_bytes(before + "été\n".encode("latin-1"))
+    with pytest.raises(BadLanguageModel, match=rf"text: line {line}: no UTF-8, byte 0xe9"):
+        train([tmp_path / "text"], tmp_path / "model.arpa", order=2)
+    assert not (tmp_path / "model.arpa").exists()
+
+
+def test_a_text_that_is_cut_off_within_a_character_is_refused(tmp_path):
+    (tmp_path / "text").write_bytes("a\né".encode()[:-1])
+    with pytest.raises(BadLanguageModel, match="text: line 2: no UTF-8, byte 0xc3"):
+        train([tmp_path / "text"], tmp_path / "model.arpa", order=2)
+
+
 def test_an_output_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "text").write_text("a\n")
     with pytest.raises(Unavailable, match="text"):
