@@ -46,7 +46,10 @@ def check_members(members: Mapping[Path, ServedModel]) -> None:
     """
     folder, first = next(iter(members.items()))
     if first.search not in _AVERAGED:
-        raise BadExport(f"{folder}: search {first.search}; expected {' or '.join(_AVERAGED)} for an ensemble")
+        raise BadExport(
+            f"{folder}: search {first.search}; expected {' or '.join(_AVERAGED)} for an ensemble: heads of "
+            "several mocha models stop at different frames"
+        )
     frames = _frames(first)
     for folder, member in members.items():
         for key, found, expected in (

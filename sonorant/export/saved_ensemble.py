@@ -49,7 +49,7 @@ def export_ensemble(
         first = member_folder(draft, 0)
         first.mkdir(parents=True)
         write_model(first, model, alone, units, version, content)
-        check_members({first: load_member(first)} | loaded)
+        check_members({folder / str(version): load_member(first)} | loaded)
         for number, other in enumerate(others, 1):
             shutil.copytree(other, member_folder(draft, number))
         (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
