@@ -1,7 +1,7 @@
 """`sonorant tokenizer`: units learnt from text, in a file that recipes name."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sonorant.atomic import atomic_write
 from sonorant.cli.settings import find_run, resolve_recipe, set_option
 from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.shards import ShardSet
+from sonorant.text.normalisation import first_number, normalise
 from sonorant.text.section import SUBWORDS, TextRecipe
 from sonorant.text.units import Units, count_words, units_of_words
 
@@ -43,10 +44,22 @@ def command(
         sentences = chain.from_iterable(map(whole_text, texts))
     else:
         raise click.UsageError("TEXTS need --recipe, whose section `text` says what is learnt from them")
-    counts = count_words(recipe.text, sentences)
+    left_out: list[str] = []
+    counts = count_words(recipe.text, _usable(recipe.text, sentences, left_out))
     units = units_of_words(recipe.text, counts, recipe.seed)
     atomic_write(out, units.to_json())
     _report(out, units, counts, recipe.text)
+    if left_out:
+        click.echo(f"text.numbers=refuse: {len(left_out)} sentences have numbers, the first {left_out[0]!r}", err=True)
+
+
+def _usable(recipe: TextRecipe, sentences: Iterable[str], left_out: list[str]) -> Iterator[str]:
+    """Yield the sentences that `prepare` takes too, and list those with numbers that it refuses."""
+    for sentence in sentences:
+        if recipe.numbers == "refuse" and first_number(normalise(sentence, recipe)):
+            left_out.append(sentence)
+        else:
+            yield sentence
 
 
 def _transcripts(shards: ShardSet) -> Iterator[str]:

@@ -45,6 +45,14 @@ def test_set_changes_what_is_learnt(tokenizer, tmp_path):
     assert Units.from_json((tmp_path / "out.json").read_text()).kind == "characters"
 
 
+def test_sentences_with_numbers_that_the_recipe_refuses_are_left_out_and_counted(tokenizer, tmp_path):
+    (tmp_path / "text").write_text("on boit\nle 12 mai\nil pleut 7 fois\n")
+    options = ("--set", "text.units=characters", "--set", "text.numbers=refuse")
+    done = tokenizer("--recipe", tmp_path / "recipe.yaml", *options, tmp_path / "text")
+    assert "text.numbers=refuse: 2 sentences have numbers, the first 'le 12 mai'" in done.output
+    assert set(Units.from_json((tmp_path / "out.json").read_text()).symbols) == set(" onbit")
+
+
 def test_a_vocabulary_that_the_text_cannot_fill_is_pointed_out(tokenizer, tmp_path):
     done = tokenizer("--recipe", tmp_path / "recipe.yaml", "--set", "text.pieces=900", tmp_path / "text")
     assert done.exit_code == 0
