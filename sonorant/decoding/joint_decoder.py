@@ -13,7 +13,7 @@ __all__ = ["JointDecoder"]
 
 
 class JointDecoder:
-    """A decoder as a search drives it, of a model with joint CTC (Watanabe 2017, section II-E).
+    """A decoder as a search drives it, of a model with joint CTC (Watanabe 2017, one-pass decoding).
 
     log P(y_l | x, y_<l) is (1 - ctc_weight) times the decoder's + ctc_weight times that of CTC prefixes, Float64;
     ctc_weight: in [0, 1); with 0 the model needs no CTC.
