@@ -77,7 +77,7 @@ def prepare(
         utterances, skipped = _usable(recipe, listing, workers, progress)
         _refuse_if_strict(skipped, strict)
         make = partial(make_shard, recipe, run.shards, tokenizer)
-        summaries, made = _make(make, run.shards, plan_shards(recipe, utterances), workers, strict, progress)
+        summaries, made = _make(make, run.shards, _planned(recipe, utterances, skipped), workers, strict, progress)
     skipped += [entry for summary in summaries for entry in summary.skipped]
     texts = _train_texts(summaries, skipped)
     units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
@@ -101,6 +101,16 @@ def _usable(
         progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
     good = [utterance for utterance in utterances if utterance.id not in bad]
     return good, skipped + sorted(bad.values(), key=lambda entry: entry.recording)
+
+
+def _planned(recipe: Recipe, utterances: Sequence[Utterance], skipped: Sequence[Skipped]) -> tuple[ShardPlan, ...]:
+    """Plan the shards; what cannot be used may be why there is nothing for a split."""
+    try:
+        return plan_shards(recipe, utterances)
+    except BadCorpus as error:
+        if not skipped:
+            raise
+        raise BadCorpus(f"{error}; {len(skipped)} cannot be used, the first: {_shown(skipped[:1])}") from error
 
 
 def _train_texts(summaries: Sequence[ShardSummary], skipped: Sequence[Skipped]) -> list[str]:
