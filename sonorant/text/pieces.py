@@ -22,6 +22,7 @@ __all__ = ["WORD_START", "encode", "load", "symbols", "train"]
 
 WORD_START = "\u2581"  # sentencepiece writes it for the space before a word
 _UNKNOWN = 0
+_SENTENCE_BYTES = 4192  # beyond which sentencepiece leaves out a word, unless it is told
 _MOST_WORDS = 10_000_000  # that are learnt from; of a larger text a sample
 
 
@@ -44,6 +45,7 @@ def train(kind: str, words: Mapping[str, int], size: int, rng: np.random.Generat
             model_writer=model,
             model_type=kind,
             vocab_size=size + 1,
+            max_sentence_length=max([_SENTENCE_BYTES, *(len((WORD_START + word).encode()) for word in words)]),
             hard_vocab_limit=False,  # a small corpus has fewer pieces to offer
             character_coverage=1.0,
             normalization_rule_name="identity",  # `normalise` did it

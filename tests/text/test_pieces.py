@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from sonorant.errors import RejectedExample
@@ -15,6 +16,11 @@ class OnePiece:
 
     def GetPieceSize(self):
         return 2
+
+
+def test_a_word_longer_than_sentencepiece_takes_by_itself_is_learnt_from():
+    model = pieces.load(pieces.train("bpe", {"z" * 5000: 1, "ab": 3}, 12, np.random.default_rng(0)))
+    assert len(pieces.encode(model, "z" * 5000)) > 0
 
 
 def test_a_text_whose_characters_are_in_longer_pieces_alone_is_rejected():
