@@ -11,7 +11,7 @@ from sonorant.decoding import load_scorer
 from sonorant.export.ensemble import check_members
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import load_exported, load_member
-from sonorant.export.manifest import ENSEMBLE, MANIFEST, checksums, member_folder, read_manifest
+from sonorant.export.manifest import ENSEMBLE, MANIFEST, BadExport, checksums, member_folder, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
 from sonorant.export.stability import add_stability
@@ -37,7 +37,8 @@ def export_ensemble(
     """Write `exports/<recipe.name>/<version>/`, as `export_model` does, with copies of the other exports in it.
 
     Decoding section and language model are the recipe's, for the average; those of members are not used. Raises
-    BadExport for an export that is damaged, itself an ensemble, or of other units or frames; else as `export_model`.
+    BadExport for an export that is damaged, itself an ensemble, of other units or frames, or there twice; else as
+    `export_model`.
     """
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
     folder = exports / recipe.name
@@ -45,16 +46,17 @@ def export_ensemble(
     version = newest_version(folder)[0] + 1
     alone = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": None, "prior": None})})
     loaded = {other: load_member(other) for other in others}
+    digests = [content, *(read_manifest(other).content_sha256 for other in others)]
     with atomic_folder(folder / str(version)) as draft:
         first = member_folder(draft, 0)
         first.mkdir(parents=True)
         write_model(first, model, alone, units, version, content)
         check_members({folder / str(version): load_member(first)} | loaded)
+        _check_distinct(digests, others)
         for number, other in enumerate(others, 1):
             shutil.copytree(other, member_folder(draft, number))
         (draft / "recipe.yaml").write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
         (draft / "units.json").write_text(units.to_json(), encoding="utf-8")
-        digests = [content, *(read_manifest(other).content_sha256 for other in others)]
         manifest = replace(
             read_manifest(first),
             content_sha256=ensemble_sha256(digests),
@@ -67,3 +69,10 @@ def export_ensemble(
         add_warm_up(draft, exported, recordings)
         add_stability(draft, exported, recordings)
     return Export(folder / str(version), version, is_new=True)
+
+
+def _check_distinct(digests: Sequence[str], others: Sequence[Path]) -> None:
+    """Raise BadExport, naming it, for a member that is one of those before; digests: of the first and the others."""
+    for number, other in enumerate(others, 1):
+        if digests[number] in digests[:number]:
+            raise BadExport(f"{other}: the same model as an ensemble's member before it; expected one that differs")

@@ -172,6 +172,14 @@ def test_a_member_without_joint_ctc_is_refused_where_the_first_has_it(exports):
         export_ensemble(first, [second], recipe, UNITS, exports)
 
 
+def test_a_member_that_is_there_twice_is_refused(exports, others):
+    recipe = babble_recipe("twice")
+    own = export_babble(exports, "twice", 5).path
+    for again in ([own], [others[0], others[0]]):
+        with pytest.raises(BadExport, match=f"{again[-1]}: the same model as an ensemble's member before it"):
+            export_ensemble(babble_model(recipe, 5), again, recipe, UNITS, exports)
+
+
 def test_models_with_heads_of_their_own_are_refused(exports):
     section = {"family": "mocha", "layers": 2, "cells": 8, "decoder_cells": 10, "embedding": 5, "attention": 7}
     recipe, model = attending("heads", section, seed=1)
