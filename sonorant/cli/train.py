@@ -14,7 +14,7 @@ import click
 from services.process.options import store_option
 from sonorant.atomic import atomic_write
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
-from sonorant.corpus.prepared import check_prepared
+from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.errors import SonorantError
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
@@ -79,6 +79,7 @@ def command(
         check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
         if not _finished(run, recipe, lenient):
+            check_splits(run)
             _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
 
 

@@ -7,11 +7,11 @@ from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
 
-__all__ = ["check_prepared"]
+__all__ = ["check_prepared", "check_splits"]
 
 
 def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them with this recipe first") -> None:
-    """Raise BadCorpus if there are no finished shards to train on, BadRecipe if they are for another corpus.
+    """Raise BadCorpus if there are no finished shards, BadRecipe if they are for another corpus than `recipe` names.
 
     first: advice for the message, which depends on the origin of the recipe.
     """
@@ -21,6 +21,10 @@ def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them wi
     for section in ("seed", "corpus", "text"):
         if getattr(prepared, section) != getattr(recipe, section):
             raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {first}")
+
+
+def check_splits(run: RunFolder) -> None:
+    """Raise BadCorpus if the finished shards of a run have nothing to train on, or no dev."""
     splits = json.loads((run.shards / "card.json").read_text(encoding="utf-8"))["splits"]
     for split, use in (("train", "to learn from"), ("dev", "to choose the best checkpoint by")):
         if not splits.get(split, {}).get("utterances"):

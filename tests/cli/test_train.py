@@ -12,7 +12,7 @@ from rigs.small_corpus import digits_recipe, write_digits
 
 from services.supervisor.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
-from sonorant.corpus.prepared import check_prepared
+from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import dump_recipe
@@ -43,7 +43,7 @@ def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path):
     recipe, run = digits_recipe(strings=None, splits={"dev_fraction": 0.0}), RunFolder(tmp_path / "run")
     prepare(recipe, write_digits(tmp_path), run, progress=lambda *_: None)
     with pytest.raises(BadCorpus, match="no utterances in dev; training needs some to choose the best checkpoint by"):
-        check_prepared(recipe, run)
+        check_splits(run)
 
 
 def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):
@@ -80,7 +80,8 @@ def test_checkpoints_that_cannot_be_gone_on_from_are_named(tmp_path, monkeypatch
         raise Interrupted
 
     monkeypatch.setattr(LocalCluster, "run", interrupted)
-    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    for check in ("check_prepared", "check_splits"):
+        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
     (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
     damaged = RunFolder(tmp_path / "run").checkpoints / "step-00000005"
     damaged.mkdir(parents=True)
