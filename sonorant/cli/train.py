@@ -79,7 +79,7 @@ def command(
         check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
         if not _finished(run, recipe, lenient):
-            check_splits(run)
+            check_splits(run, shared.open_shards)
             _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
 
 

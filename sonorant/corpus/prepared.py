@@ -1,7 +1,8 @@
 """Whether a run has the shards that a recipe needs."""
 
-import json
+from collections.abc import Callable
 
+from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
@@ -23,11 +24,13 @@ def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them wi
             raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {first}")
 
 
-def check_splits(run: RunFolder) -> None:
-    """Raise BadCorpus if the finished shards of a run have nothing to train on, or no dev."""
-    splits = json.loads((run.shards / "card.json").read_text(encoding="utf-8"))["splits"]
+def check_splits(run: RunFolder, open_shards: Callable[[str], ShardSet]) -> None:
+    """Raise BadCorpus if the finished shards of a run have nothing to train on, or no dev.
+
+    open_shards: returns the shards of a split that has some.
+    """
     for split, use in (("train", "to learn from"), ("dev", "to choose the best checkpoint by")):
-        if not splits.get(split, {}).get("utterances"):
+        if not any(run.shards.glob(f"{split}-*.tfrecord*")) or not open_shards(split).total:
             raise BadCorpus(
                 f"{run.shards}: no utterances in {split}; training needs some {use}; see card.md there, "
                 "and corpus.splits"

@@ -5,15 +5,17 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
-from rigs.small_corpus import digits_recipe, write_digits
+from rigs.small_corpus import digits_recipe, record, write_digits
 
 from services.supervisor.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.corpus.preparing import prepare
+from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
@@ -39,11 +41,16 @@ def test_the_command_that_prepares_can_be_pasted(tmp_path):
     assert named[-2:] == ["--set=seed=3", "--set=seed=4"]
 
 
-def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path):
+@pytest.mark.parametrize("empty", [False, True])
+def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path, empty):
     recipe, run = digits_recipe(strings=None, splits={"dev_fraction": 0.0}), RunFolder(tmp_path / "run")
     prepare(recipe, write_digits(tmp_path), run, progress=lambda *_: None)
+    if empty:
+        write_shard(run.shards / shard_name("dev", 0, 1), [])
     with pytest.raises(BadCorpus, match="no utterances in dev; training needs some to choose the best checkpoint by"):
-        check_splits(run)
+        check_splits(run, partial(ShardSet.open, run.shards))
+    write_shard(run.shards / shard_name("dev", 0, 1), [record(0)])
+    check_splits(run, partial(ShardSet.open, run.shards))
 
 
 def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):
