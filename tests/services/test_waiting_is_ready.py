@@ -11,12 +11,13 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.health import NOT_SERVING, SERVING
 from rigs.small_corpus import digits_recipe, record
-from rigs.waiting import PATIENCE_S, eventually
+from rigs.waiting import eventually
 
 from services.process.health import LIVE
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.recipe.loading import dump_recipe
 
+_ANSWER_S = 5.0
 RUN = ("--run", "run", "--recipe", "recipe.yaml", "--patience-s", "600")
 NOBODY = ("--coordinator", "127.0.0.1:1")
 AWAY = "redis://{nobody}"
@@ -48,18 +49,26 @@ def start(tmp_path, redis_url):
                 pass
             words = (*PROGRAMS[name], "--health-port", str(port), *(("--", *RANK) if name == "launcher" else ()))
             given = [word.format(redis=redis_url, nobody=f"127.0.0.1:{nobody}") for word in words]
-            process = subprocess.Popen([sys.executable, "-m", *given], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            log = stack.enter_context((tmp_path / "log").open("wb"))
+            process = subprocess.Popen([sys.executable, "-m", *given], cwd=tmp_path, stderr=log)
             stack.callback(process.wait)
             stack.callback(process.kill)
-            return lambda service="": asked(port, service)
+            return lambda service="": eventually(lambda: asked(process, tmp_path / "log", port, service))
 
         yield begin
 
 
-def asked(port, service):
+def asked(process, log, port, service):
+    """Return the status, or None if there is no answer yet; a process that has ended fails with what it said."""
+    assert process.poll() is None, log.read_text()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         request = health_pb2.HealthCheckRequest(service=service)
-        return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=PATIENCE_S).status
+        try:
+            return health_pb2_grpc.HealthStub(channel).Check(request, wait_for_ready=True, timeout=_ANSWER_S).status
+        except grpc.RpcError as error:
+            if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise
+            return None
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
