@@ -33,9 +33,9 @@ FASTEST void cells_backward(const float* __restrict gates, size_t cells, Peephol
                             const float* __restrict d_hidden, float* __restrict d_cell, float* __restrict d_gates) {
     for (size_t i = 0; i < cells; ++i) {
         const float in = gates[i], candidate = gates[cells + i], forget = gates[2 * cells + i], out = gates[3 * cells + i];
-        const float activations = hyperbolic_tangent(cell[i]), d = d_output[i] + d_hidden[i];
-        const float d_out = d * activations * out * (1 - out);
-        const float d_now = d_cell[i] + d * out * (1 - activations * activations) + d_out * peepholes.output[i];
+        const float activation = hyperbolic_tangent(cell[i]), d = d_output[i] + d_hidden[i];
+        const float d_out = d * activation * out * (1 - out);
+        const float d_now = d_cell[i] + d * out * (1 - activation * activation) + d_out * peepholes.output[i];
         const float d_in = d_now * candidate * in * (1 - in), d_forget = d_now * before[i] * forget * (1 - forget);
         d_gates[i] = d_in;
         d_gates[cells + i] = d_now * in * (1 - candidate * candidate);

@@ -4,7 +4,7 @@
 class TaughtFeedback : TaughtDecoder {
 public:
     TaughtFeedback(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
-                    Floats<2> fertility, Floats<1> energy, Floats<1> feedback)
+                   Floats<2> fertility, Floats<1> energy, Floats<1> feedback)
         : TaughtDecoder(weight, query, encoded, lengths, keys), fertility_(fertility), energy_(energy),
           feedback_(feedback) {
         sizes_.expect_of_rows(fertility, sizes_.frames, "fertility: expected [B, T]");

@@ -5,7 +5,7 @@
 class TaughtMonotonic : TaughtDecoder {
 public:
     TaughtMonotonic(Floats<2> weight, Floats<2> query, Floats<3> encoded, Integers<1> lengths, Floats<3> keys,
-                     Floats<3> noise, Floats<1> energy, size_t chunk)
+                    Floats<3> noise, Floats<1> energy, size_t chunk)
         : TaughtDecoder(weight, query, encoded, lengths, keys), noise_(noise), energy_(energy), chunk_(chunk) {
         expect(sizes_.queries % 2 == 0, "keys: expected those of both energies, side by side");
         expect(energy.shape(0) == sizes_.queries, "energy: expected [Q]");
