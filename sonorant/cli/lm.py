@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from sonorant.errors import BadLanguageModel
+from sonorant.file_names import shown
 
 __all__ = ["command"]
 
@@ -59,7 +60,7 @@ def _check(text: Path) -> None:
     from sonorant.corpus.readers.text_lines import whole_text
 
     if not sum(len(line.split()) for line in whole_text(text)):
-        raise BadLanguageModel(f"{text}: the text has no word; expected a sentence a line")
+        raise BadLanguageModel(f"{shown(text)}: the text has no word; expected a sentence a line")
 
 
 def _thresholds(prune: str | None) -> list[int]:

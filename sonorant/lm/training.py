@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 
 from sonorant.atomic import atomic_file
 from sonorant.errors import BadLanguageModel
+from sonorant.file_names import shown
 from sonorant.lm import ngrams
 from sonorant.lm.model import open_text, reading
 
@@ -104,7 +105,7 @@ def _read(text: ngrams.Text, path: Path) -> None:
                 decoder.decode(piece, final=not piece)
             except UnicodeDecodeError as error:
                 number, byte = lines + 1 + error.object.count(b"\n", 0, error.start), error.object[error.start]
-                raise BadLanguageModel(f"{path}: line {number}: no UTF-8, byte 0x{byte:02x}") from error
+                raise BadLanguageModel(f"{shown(path)}: line {number}: no UTF-8, byte 0x{byte:02x}") from error
             if not piece:
                 break
             lines += piece.count(b"\n")
