@@ -1,7 +1,7 @@
 """A proxy that can fall silent, as after a cable is cut, or break its connections, as when a phone changes networks."""
 
 import asyncio
-import math
+import sys
 from contextlib import asynccontextmanager, suppress
 
 
@@ -15,7 +15,7 @@ class Proxy:
         self._through.set()
         self._tasks = set()
         self._writers = []
-        self._most = math.inf  # bytes of the server's that get through
+        self._most = sys.maxsize  # bytes of a WebSocket's answers that get through
 
     def cut(self):
         """Let nothing more through."""
@@ -28,7 +28,7 @@ class Proxy:
         self._writers.clear()
 
     def break_after(self, count):
-        """Break those that are open when so many bytes more have come from the server."""
+        """Break those that are open when so many bytes have come in answers of a WebSocket."""
         self._most = count
 
     async def serve(self, reader, writer):
@@ -41,16 +41,24 @@ class Proxy:
             self._tasks.add(asyncio.create_task(self._pump(source, target, is_answer)))
 
     async def _pump(self, source, target, is_answer):
+        counts = False
         with suppress(ConnectionError):
             while data := await source.read(65536):
                 await self._through.wait()
-                if is_answer:
+                counts |= is_answer and data.startswith(b"HTTP/1.1 101 ")
+                if counts and len(data) > self._most:
+                    return await self._break_behind(data[: self._most], target)
+                if counts:
                     self._most -= len(data)
-                if self._most < 0:
-                    self._most = math.inf
-                    self.break_connections()
                 target.write(data)
                 await target.drain()
+
+    async def _break_behind(self, data, target):
+        target.write(data)
+        while target.transport.get_write_buffer_size():
+            await asyncio.sleep(0.001)
+        self._most = sys.maxsize
+        self.break_connections()
 
     async def close(self):
         for task in self._tasks:

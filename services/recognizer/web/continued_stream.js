@@ -38,6 +38,7 @@ export class ContinuedStream {
     const config = { ...this.config, ...format, ...resume };
     const stream = new RecognitionStream(config, (message) => this.read(message, originS));
     this.stream = stream;
+    stream.opened.then(() => (this.answered = true));
     try {
       await Promise.race([send(stream), stream.ended]);
       stream.close();
@@ -48,7 +49,6 @@ export class ContinuedStream {
   }
 
   read(message, originS) {
-    this.answered = true;
     if (message.type === "Ready") {
       this.fullSinceMs = null;
       return this.onReady(message);
@@ -85,7 +85,6 @@ export class ContinuedStream {
 
   // Milliseconds until another stream is tried; null: none is. Where the recognizer is full, any waits as it is told.
   pauseMs(error, nowMs) {
-    this.answered ||= error.code !== undefined;
     if (!this.answered || !(error.retryMs >= 0)) return null;
     if (error.full && !this.stopped) {
       this.fullSinceMs ??= nowMs;
