@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 import redis
 from rigs.helm import container
+from rigs.ports import free_port
 from rigs.waiting import eventually
 
 PASSWORD = "a-word"
@@ -23,8 +24,7 @@ def own(manifests):
 
 @pytest.fixture
 def port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    return free_port()
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.babble import babble_recipe, export_babble
+from rigs.ports import free_port
 from rigs.recognizer import AUDIO
 from rigs.waiting import eventually
 
@@ -73,8 +73,7 @@ def test_the_recognizer_keeps_to_them(exports, tmp_path):
 
 
 def test_metrics_and_health_have_ports_that_are_asked_for(exports, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        health, metrics = (str(probe.getsockname()[1]) for probe in (one, other))
+    health, metrics = str(free_port()), str(free_port())
     with served(exports, tmp_path, "--health-port", health, "--metrics-port", metrics) as stub:
         stub.Recognize(pb.RecognizeRequest(content=AUDIO), timeout=60)
         page = urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=60).read().decode()
@@ -101,8 +100,7 @@ def test_what_is_no_limit_is_refused_by_name(exports, arguments, code, said):
 
 
 def test_the_log_names_the_port_of_http_and_a_folder_of_recordings_that_is_missing(exports, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with served(exports, tmp_path, "--http-port", str(port), "--recordings", str(tmp_path / "none")):
         eventually(lambda: "recognizer_ready" in (tmp_path / "log").read_text())
     log = (tmp_path / "log").read_text()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
+from rigs.ports import free_port
 from rigs.small_corpus import digits_recipe
 from rigs.waiting import eventually
 
@@ -158,10 +159,8 @@ def start(road, training, deployments, tmp_path):
     running = []
 
     def start(*arguments):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         where = ("--namespace", NAMESPACE, "--deployments", "words-", "--window-s", "3", "--stabilisation-s", "2")
-        made = AutoscalerProcess(recipe, training.address, port, *where, *arguments, kubeconfig=road.kubeconfig)
+        made = AutoscalerProcess(recipe, training.address, free_port(), *where, *arguments, kubeconfig=road.kubeconfig)
         running.append(made)
         return made
 

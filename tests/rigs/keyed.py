@@ -1,8 +1,9 @@
 """A recognizer that asks for API keys, on both its ports, in TLS or not."""
 
-import socket
 import ssl
 from contextlib import asynccontextmanager, contextmanager
+
+from rigs.ports import free_port
 
 from services.process.keys import process_keys
 from services.recognizer.key_file import append_key
@@ -19,9 +20,7 @@ def api_keys(folder, **streams):
 @asynccontextmanager
 async def keyed(store, file, metrics=None, **limits):
     """Yield a recognizer whose `port` and `http_port` are open."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        http_port = probe.getsockname()[1]
+    http_port = free_port()
     serving = ServingRecipe(api_keys=file, http_port=http_port, slo_ms=60_000, **limits)
     server = RecognizerServer(store, serving, 60.0, 1, metrics)
     server.port, server.http_port = await server.start(), http_port

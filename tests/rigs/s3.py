@@ -3,13 +3,13 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 
 import pytest
+from rigs.ports import free_port
 
 ACCESS, SECRET = "reader-of-runs", "not-a-secret-elsewhere"
 
@@ -23,9 +23,7 @@ class S3Server:
             pytest.skip("needs versitygw in PATH, a real S3 server; tests/programs FOLDER builds it with Go")
         self.folder = folder
         (folder / "bucket").mkdir(parents=True)
-        with socket.socket() as free:
-            free.bind((host, 0))
-            self._address = f"{host}:{free.getsockname()[1]}"
+        self._address = f"{host}:{free_port(host)}"
         self.endpoint = f"http://{self._address}"
         self.environment = {
             "AWS_ACCESS_KEY_ID": ACCESS,

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from rigs.ports import free_port
 from rigs.small_corpus import digits_recipe, record
 from rigs.waiting import PATIENCE_S, eventually
 
@@ -265,9 +265,7 @@ def test_a_stage_is_ready_while_it_waits_for_shards_and_then_not_until_the_coord
     waiting = run.folder.path.rename(tmp_path / "elsewhere")
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(dump_recipe(run.recipe))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = ("--recipe", str(recipe), "--patience-s", "600", "--health-port", str(port))
     command = [sys.executable, "-m", *program("speed"), "--run", str(run.folder.path), *options]
     process = subprocess.Popen([*command, "--coordinator", run.coordinator], stderr=subprocess.DEVNULL)

@@ -10,6 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.health import NOT_SERVING, SERVING
+from rigs.ports import free_port
 from rigs.small_corpus import digits_recipe, record
 from rigs.waiting import eventually
 
@@ -30,13 +31,6 @@ PROGRAMS = {
 }
 
 
-@contextlib.contextmanager
-def free_port():
-    with socket.socket() as held:  # bound, and never listens
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
-
-
 @pytest.fixture
 def start(tmp_path, redis_url):
     """Start a program in a folder that has a recipe and no shards; return what asks for its health."""
@@ -44,9 +38,9 @@ def start(tmp_path, redis_url):
     with contextlib.ExitStack() as stack:
 
         def begin(name):
-            nobody = stack.enter_context(free_port())
-            with free_port() as port:
-                pass
+            held = stack.enter_context(socket.socket())  # bound, and never listens
+            held.bind(("127.0.0.1", 0))
+            nobody, port = held.getsockname()[1], free_port()
             words = (*PROGRAMS[name], "--health-port", str(port), *(("--", *RANK) if name == "launcher" else ()))
             given = [word.format(redis=redis_url, nobody=f"127.0.0.1:{nobody}") for word in words]
             log = stack.enter_context((tmp_path / "log").open("wb"))

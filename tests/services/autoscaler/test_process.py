@@ -1,10 +1,9 @@
 """The autoscaler as a process, with the options that the chart gives it."""
 
-import socket
-
 import pytest
 from rigs.api_server import ApiServer
 from rigs.autoscaler import AutoscalerProcess, MadeUpTraining
+from rigs.ports import free_port
 from rigs.small_corpus import digits_recipe
 from rigs.waiting import eventually
 
@@ -38,10 +37,10 @@ def start(api, training, tmp_path):
     running = []
 
     def start(*arguments):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         options = ("--deployments", "words-", *arguments)
-        running.append(AutoscalerProcess(recipe, training.address, port, *options, kubeconfig=api.kubeconfig(tmp_path)))
+        running.append(
+            AutoscalerProcess(recipe, training.address, free_port(), *options, kubeconfig=api.kubeconfig(tmp_path))
+        )
 
     yield start
     for one in running:

@@ -11,6 +11,7 @@ from rigs.accident import accident
 from rigs.coordinator_world import COUNTS, World
 from rigs.health import hang_and_end
 from rigs.metrics import scrape
+from rigs.ports import free_port
 from rigs.small_corpus import digits_recipe, record
 
 from services.coordination.status_client import query_status
@@ -43,8 +44,7 @@ def test_a_port_in_use_is_named_and_sigterm_ends_it_cleanly(run_folder, redis_ur
     assert process.returncode == 69
     assert f"127.0.0.1:{port}: cannot listen there" in said
     port_file = run_folder / "port"
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        metrics_port = found.getsockname()[1]
+    metrics_port = free_port()
     process = coordinator(run_folder, redis_url, "--port-file", str(port_file), "--metrics-port", str(metrics_port))
     while not port_file.exists():
         assert process.poll() is None

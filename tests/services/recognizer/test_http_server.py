@@ -3,6 +3,7 @@ import json
 import socket
 
 import pytest
+from rigs.ports import free_port
 from rigs.recognizer import AUDIO, recognizer
 from websockets.asyncio.client import connect
 
@@ -11,14 +12,8 @@ from sonorant.errors import Unavailable
 from sonorant.recipe.serving import ServingRecipe
 
 
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_a_recognizer_serves_http_beside_grpc_and_its_drain_ends_streams_with_their_results(store):
-    port = _free_port()
+    port = free_port()
 
     async def run():
         async with (

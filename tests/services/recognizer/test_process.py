@@ -16,6 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 from rigs.babble import RATE_HZ
 from rigs.health import hang_and_end
+from rigs.ports import free_port
 from rigs.recognizer import SPEECH, audio, interim, last
 
 from services.process.health import LIVE
@@ -149,8 +150,7 @@ def test_a_start_that_fails_leaves_nothing_running(store, monkeypatch, error):
 
     async def run():
         threads, tasks = set(threading.enumerate()), asyncio.all_tasks()
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port()
         server = RecognizerServer(store, ServingRecipe(port=port, http_port=1))
         with pytest.raises(type(error)):
             await server.start()
@@ -186,9 +186,7 @@ def test_exports_that_cannot_be_read_end_the_start_in_one_line(monkeypatch, tmp_
 
 
 def test_without_a_model_it_waits_alive_but_not_ready_and_takes_up_the_first(store, tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        health_port = probe.getsockname()[1]
+    health_port = free_port()
     folder = store.get().folder
 
     def health(service=""):

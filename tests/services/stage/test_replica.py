@@ -1,7 +1,6 @@
 """A replica of a stage between a producer and a consumer, in one process."""
 
 import contextlib
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ import pytest
 from rigs.coordinator import ScriptedCoordinator
 from rigs.health import NOT_SERVING, SERVING, asked
 from rigs.links import Consumer, Producer
+from rigs.ports import free_port
 from rigs.waiting import eventually
 
 from services.coordination.durations import seconds
@@ -211,9 +211,7 @@ def test_a_replica_that_stays_works_on_when_the_run_is_over(stack):
 
 
 def test_a_replica_serves_at_the_port_it_is_given(stack):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     *_, endpoint, _, _ = _start(stack, port=port)
     assert endpoint == f"tcp://127.0.0.1:{port}"
 
