@@ -1,9 +1,11 @@
 """Whether a run has the shards that a recipe needs."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sonorant.corpus.shards import ShardSet
 from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import load_recipe
 from sonorant.recipe.schema import Recipe
 from sonorant.run_folder import RunFolder
@@ -18,10 +20,13 @@ def check_prepared(recipe: Recipe, run: RunFolder, first: str = "prepare them wi
     """
     if not (run.shards / "card.json").is_file() or not run.recipe.is_file():
         raise BadCorpus(f"{run.shards}: no finished shards; {first}")
-    prepared = load_recipe(run.recipe)
-    for section in ("seed", "corpus", "text"):
-        if getattr(prepared, section) != getattr(recipe, section):
-            raise BadRecipe(f"{run.shards}: the shards were made with another `{section}` than the recipe has; {first}")
+    if found := first_differences(_of_the_corpus(load_recipe(run.recipe)), _of_the_corpus(recipe)):
+        raise BadRecipe(f"{run.shards}: made with another recipe: {found}; {first}")
+
+
+def _of_the_corpus(recipe: Recipe) -> dict[str, Any]:
+    """Return what the shards depend on, as JSON values."""
+    return recipe.model_dump(mode="json", include={"seed", "corpus", "text"}, exclude_defaults=True)
 
 
 def check_splits(run: RunFolder, open_shards: Callable[[str], ShardSet]) -> None:

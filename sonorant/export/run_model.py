@@ -5,11 +5,12 @@ from pathlib import Path
 
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
+from sonorant.recipe.differences import differences
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
 from sonorant.training.checkpoint_average import averaged_checkpoint
-from sonorant.training.identity import differences, identity
+from sonorant.training.identity import identity
 
 __all__ = ["export_run"]
 

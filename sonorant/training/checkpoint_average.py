@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.recipe.differences import first_differences
 from sonorant.training.checkpoint_files import BadCheckpoint, Checkpoint, decode
 from sonorant.training.checkpoints import best_first, load_checkpoint, with_layers
-from sonorant.training.identity import differences
 
 __all__ = ["averaged_checkpoint"]
 
@@ -36,8 +36,8 @@ def averaged_checkpoint(folder: Path, which: str, count: int) -> Checkpoint:
         )
     checkpoints = [decode(path) for path in paths]
     for path, checkpoint in zip(paths, checkpoints, strict=True):
-        if found := differences(checkpoint.identity, newest.identity):
-            raise BadCheckpoint(f"{path}: made with another recipe than {which}: {'; '.join(found[:5])}; average fewer")
+        if found := first_differences(checkpoint.identity, newest.identity):
+            raise BadCheckpoint(f"{path}: made with another recipe than {which}: {found}; average fewer")
     return replace(newest, evaluated=_mean([checkpoint.evaluated for checkpoint in checkpoints]))
 
 

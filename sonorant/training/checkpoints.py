@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from sonorant.atomic import atomic_folder, atomic_write, sweep
 from sonorant.delivery.ledger_errors import StaleGeneration
+from sonorant.recipe.differences import first_differences
 from sonorant.recipe.schema import Recipe
 from sonorant.training.checkpoint_files import (
     BadCheckpoint,
@@ -31,7 +32,7 @@ from sonorant.training.checkpoint_files import (
     read_file,
     read_state,
 )
-from sonorant.training.identity import Identity, differences, identity
+from sonorant.training.identity import Identity, identity
 
 __all__ = [
     "BadCheckpoint",
@@ -44,7 +45,6 @@ __all__ = [
     "with_layers",
 ]
 
-_SHOWN_DIFFERENCES = 5
 _POINTERS = ("best", "latest")
 
 
@@ -234,9 +234,7 @@ def _named(folder: Path, pointer: str) -> Path | None:
 
 
 def _check_identity(path: Path, then: Identity, now: Identity) -> None:
-    if found := differences(then, now):
-        more = f" and {len(found) - _SHOWN_DIFFERENCES} more" if len(found) > _SHOWN_DIFFERENCES else ""
+    if found := first_differences(then, now):
         raise BadCheckpoint(
-            f"{path}: made with another recipe: {'; '.join(found[:_SHOWN_DIFFERENCES])}{more}; train into another run "
-            "folder, or go back to the old recipe"
+            f"{path}: made with another recipe: {found}; train into another run folder, or go back to the old recipe"
         )

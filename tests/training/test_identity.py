@@ -2,8 +2,9 @@
 
 from training.tiny import tiny_recipe
 
+from sonorant.recipe.differences import differences
 from sonorant.recipe.loading import check_recipe
-from sonorant.training.identity import differences, identity
+from sonorant.training.identity import identity
 
 
 def with_model(recipe, **changes):
@@ -20,27 +21,6 @@ def test_limits_may_change_and_the_model_may_not():
 def test_an_option_that_is_new_and_at_its_default_makes_no_difference():
     recipe = tiny_recipe(epochs=2)
     assert "dropout" not in identity(with_model(recipe, dropout=type(recipe.model)().dropout))["model"]
-
-
-def test_each_difference_is_named_by_its_path():
-    then = {"seed": 1, "stages": [{"stage": "gain", "probability": 0.5}, {"stage": "speed"}], "corpus": {"strings": {}}}
-    now = {"seed": 1, "stages": [{"stage": "gain"}], "corpus": {"path": "x"}}
-    assert differences(then, now) == [
-        "corpus.path: default then, x now",
-        "corpus.strings: {} then, default now",
-        "stages.0.probability: 0.5 then, default now",
-        "stages.1.stage: speed then, default now",
-    ]
-    assert not differences(then, then)
-
-
-def test_another_family_is_the_first_difference():
-    then, now = {"model": {"cells": 9}}, {"model": {"attention": 7, "cells": 8, "family": "bfa"}}
-    assert [line.partition(":")[0] for line in differences(then, now)] == [
-        "model.family",
-        "model.attention",
-        "model.cells",
-    ]
 
 
 def test_a_recipe_written_with_all_its_values_is_the_same_one():

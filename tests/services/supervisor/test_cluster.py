@@ -90,4 +90,4 @@ def test_shards_of_another_corpus_are_refused(workplace):
     prepared(workplace)
     code, said = finish(sonorant(workplace, "train", "--set", "corpus.strings.train=100"))
     assert code == 78
-    assert "another `corpus` than the recipe has; run `sonorant prepare" in said
+    assert "shards: made with another recipe: corpus.strings.train: 120 then, 100 now; run `sonorant prepare" in said
