@@ -15,17 +15,22 @@ KeyPath = tuple[str | int, ...]
 
 
 class Document(NamedTuple):
-    """Plain values, file and line of each key path ("digits.yaml:12"), and faults of the syntax."""
+    """Plain values, file and line of each key path ("digits.yaml:12"), and faults of the syntax.
+
+    overridden: the origin of each key path that was given outside the file.
+    """
 
     values: dict[str, Any]
     positions: dict[KeyPath, str]
     faults: list[str]
+    overridden: dict[KeyPath, str]
 
     def position(self, path: KeyPath) -> str:
-        """Return file and line of `path`, or of the innermost key around it that was written."""
+        """Return file and line of `path`, or of the innermost key around it that was written; overrides below it."""
         while path and path not in self.positions:
             path = path[:-1]
-        return self.positions.get(path, "")
+        below = [origin for known, origin in self.overridden.items() if known[: len(path)] == path != known]
+        return ", ".join(dict.fromkeys([self.positions.get(path, ""), *below]))
 
 
 class Override(NamedTuple):
@@ -43,7 +48,7 @@ def parse_document(text: str, name: str) -> Document:
         raise BadRecipe(f"{name}: is empty; a recipe starts with `version: 1` and a `name`")
     if not isinstance(node, MappingNode):
         raise BadRecipe(f"{name}:{_line(node)}: found {_kind(node)}, expected keys such as `version: 1`")
-    document = Document({}, {(): f"{name}:{_line(node)}"}, [])
+    document = Document({}, {(): f"{name}:{_line(node)}"}, [], {})
     document.values.update(_plain(node, (), name, document))
     return document
 
@@ -55,7 +60,7 @@ def apply_override(document: Document, override: Override) -> None:
     """
     where = override.origin
     node = _compose(override.value, where)
-    inner = Document({}, {}, document.faults)
+    inner = Document({}, {}, document.faults, {})
     value = None if node is None else _plain(node, (), where, inner)
     path: KeyPath = ()
     current: Any = document.values
@@ -75,7 +80,8 @@ def apply_override(document: Document, override: Override) -> None:
             current = current[step]
     for known in [known for known in document.positions if known[: len(path)] == path]:
         del document.positions[known]
-    document.positions[path] = where
+        document.overridden.pop(known, None)
+    document.positions[path] = document.overridden[path] = where
 
 
 def _step(current: Any, part: str) -> str | int | None:

@@ -47,7 +47,7 @@ def check_recipe(values: object, name: str) -> Recipe:
     """Return the recipe that a larger document has at `name`, such as a chart's values; raises BadRecipe as above."""
     if not isinstance(values, Mapping):
         raise BadRecipe(f"{name}: found {json.dumps(values, default=str)}, expected keys such as `version: 1`")
-    return _checked(Document(dict(values), {(): name}, []))
+    return _checked(Document(dict(values), {(): name}, [], {}))
 
 
 def _checked(document: Document) -> Recipe:

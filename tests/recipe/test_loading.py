@@ -287,6 +287,17 @@ def test_faults_of_overrides_name_who_gave_them(tmp_path: Path) -> None:
         load_recipe(tmp_path / "r.yaml", [Override("seed", "[1", "--set seed")])
 
 
+def test_a_fault_of_a_section_names_the_overrides_in_it(tmp_path: Path) -> None:
+    text = HEAD + "  strings: {train: 9, words_min: 3, words_max: 7}\n"
+    values = {"corpus.strings.words_min": "9", "corpus.strings.train": "4"}
+    given = [Override(key, value, f"--set {key}") for key, value in values.items()]
+    fault = "corpus.strings: words_min=9 is above words_max=7"
+    told = "r.yaml:6, --set corpus.strings.words_min, --set corpus.strings.train: "
+    assert faults(tmp_path, text, *given) == [told + fault]
+    whole = Override("corpus.strings", "{train: 9, words_min: 9, words_max: 7}", "--set corpus.strings")
+    assert faults(tmp_path, text, *given, whole) == [f"--set corpus.strings: {fault}"]
+
+
 @pytest.mark.parametrize("model", ["{kind: lstm_ctc, layers: 3}", "{layers: 3}", "{family: lstm_ctc, layers: 3}"])
 def test_a_model_without_a_family_is_of_the_first_one(tmp_path, model):
     path = tmp_path / "old.yaml"
