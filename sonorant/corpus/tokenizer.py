@@ -28,6 +28,7 @@ def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
             f"text.tokenizer: {path} has {units}, expected text.units={recipe.units} and text.hangul={recipe.hangul}; "
             "change the recipe, or train another tokenizer with it"
         )
+    units.check_model(str(path))
     return units
 
 

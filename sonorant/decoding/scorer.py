@@ -19,6 +19,7 @@ from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.neural_fusion import FusedLabels, NeuralFusion, NeuralModel
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import BadRecipe, BadRun, SonorantError
+from sonorant.file_names import shown
 from sonorant.lm.model import NgramModel
 from sonorant.text import hangul
 from sonorant.text.normalisation import normalise
@@ -180,7 +181,11 @@ def load_scorer(
         fusion = NgramFusion(_read(folder / lm.path, "lm"), lm.alpha, lm.beta, lm.unknown, lm.tokens)
     if decoding.prior is not None:
         prior = Prior(_read(folder / decoding.prior.path, "prior"), decoding.prior.weight)
-    scorer = Scorer(units, fusion, prior, neural)
+    try:
+        scorer = Scorer(units, fusion, prior, neural)
+    except WrongVocabulary as error:
+        files = [shown(folder / section.path) for section in (lm, decoding.prior) if section is not None]
+        raise WrongVocabulary(f"{', '.join(files)}: {error}") from error
     boosts = {}
     for phrase in decoding.phrases:
         words = normalise(phrase, text)

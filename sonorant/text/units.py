@@ -95,6 +95,20 @@ class Units:
             f"{first[0]}; both must come from one tokenizer"
         )
 
+    def check_model(self, name: str) -> None:
+        """Raise BadCorpus, with the file's `name`, unless the sentencepiece model is whole and has these pieces."""
+        if not self.model:
+            return
+        try:
+            found = pieces.symbols(self._processor)
+        except BadCorpus as error:
+            raise BadCorpus(f"{name}: {error}") from error
+        if found != self.symbols:
+            raise BadCorpus(
+                f"{name}: {self.size} symbols that are not the {len(found)} pieces of its sentencepiece model; "
+                "expected what `sonorant tokenizer` writes: make it again"
+            )
+
     def __str__(self) -> str:
         """Return number and kind, such as "512 unigram pieces"."""
         return f"{self.size} {self.kind}{' pieces' if self.kind in SUBWORDS else ''}{' of jamo' if self.jamo else ''}"
@@ -121,6 +135,8 @@ class Units:
             ) from error
         if kind not in get_args(Kind) or not all(isinstance(s, str) for s in symbols) or not isinstance(jamo, bool):
             raise BadCorpus(f"{name}: kind={kind!r} with {len(symbols)} symbols: unknown kind, or symbols not text")
+        if twice := [symbol for symbol, count in Counter(symbols).items() if count > 1]:
+            raise BadCorpus(f"{name}: symbol {twice[0]!r} stands twice; each is one unit: make it again")
         if (kind in SUBWORDS) != bool(model):
             raise BadCorpus(f"{name}: kind={kind!r}: a sentencepiece model belongs to bpe and unigram, and to no other")
         return cls(kind, symbols, model, jamo)

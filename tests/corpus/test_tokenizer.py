@@ -81,6 +81,7 @@ def test_a_tokenizer_with_other_units_than_the_checkpoints_is_refused(tmp_path: 
     [
         (None, "tokenizer.json: .*No such file"),
         ("{}", "tokenizer.json: .*expected what"),
+        ('{"kind": "characters", "symbols": ["a", "a"]}', "tokenizer.json: symbol 'a' stands twice"),
         (Units("words", ("a",)).to_json(), "tokenizer.json has 1 words, expected text.units=characters and"),
         (Units("characters", (" ", "a"), jamo=True).to_json(), "has 2 characters of jamo, expected .*hangul=syllables"),
     ],
@@ -92,6 +93,14 @@ def test_a_tokenizer_for_another_recipe_is_refused(
         (tmp_path / "tokenizer.json").write_text(content)
     recipe, folder = _spoken(tmp_path, ["a"], tokenizer="tokenizer.json")
     with pytest.raises(BadCorpus, match=message):
+        _prepared(recipe, folder, shards)
+    assert not shards.exists()
+
+
+def test_a_tokenizer_whose_pieces_were_changed_by_hand_is_refused(tmp_path: Path, shards: Path) -> None:
+    recipe, folder = _spoken(tmp_path, ["a"], units="unigram", pieces=32, tokenizer="tokenizer.json")
+    (tmp_path / "tokenizer.json").write_text(Units("unigram", ("a", "b"), b"junk").to_json())
+    with pytest.raises(BadCorpus, match=r"tokenizer\.json: 4 bytes that are no sentencepiece model"):
         _prepared(recipe, folder, shards)
     assert not shards.exists()
 

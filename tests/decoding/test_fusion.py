@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from rigs.arpa import ARPA, log_probability
 
-from sonorant.decoding import CtcBeamSearch, NgramFusion, Scorer, WrongVocabulary
+from sonorant.decoding import CtcBeamSearch, NgramFusion, Scorer, WrongVocabulary, load_scorer
+from sonorant.decoding.section import DecodingRecipe
 from sonorant.errors import BadRecipe
 from sonorant.lm.model import NgramModel
 from sonorant.lm.training import train
+from sonorant.text.section import TextRecipe
 from sonorant.text.units import Units
 
 HOP = 0.03
@@ -250,6 +252,14 @@ def test_weights_out_of_range_are_refused(model, weights):
 def test_a_model_of_another_vocabulary_is_refused_with_what_differs(model, units, tokens, reason):
     with pytest.raises(WrongVocabulary, match=reason):
         Scorer(units, NgramFusion(model, 0.5, 1.0, tokens=tokens))
+
+
+@pytest.mark.parametrize("key", ["lm", "prior"])
+def test_the_file_of_another_vocabulary_is_named(key, tmp_path):
+    (tmp_path / "small.arpa").write_text(ARPA, encoding="utf-8")
+    decoding = DecodingRecipe.model_validate({key: {"path": "small.arpa"}})
+    with pytest.raises(WrongVocabulary, match=rf"^{tmp_path}/small\.arpa: 2 of 2 words of the model are not in the"):
+        load_scorer(Units("words", ("ONE", "TWO")), decoding, TextRecipe(), tmp_path, None)
 
 
 @pytest.mark.parametrize(

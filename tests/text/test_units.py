@@ -192,6 +192,23 @@ def test_a_text_that_is_no_units_json_is_refused(text):
         Units.from_json(text)
 
 
+def test_a_symbol_that_stands_twice_is_named():
+    with pytest.raises(BadCorpus, match=r"^tokenizer\.json: symbol 'b' stands twice"):
+        Units.from_json('{"kind": "characters", "symbols": [" ", "b", "a", "b"]}', "tokenizer.json")
+
+
 def test_a_broken_bpe_model_is_refused():
     with pytest.raises(BadCorpus, match="no sentencepiece model"):
         Units("bpe", ("a",), b"junk").labels("a")
+    with pytest.raises(BadCorpus, match=r"^units\.json: 4 bytes that are no sentencepiece model"):
+        Units("bpe", ("a",), b"junk").check_model("units.json")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_symbols_that_are_not_the_models_pieces_are_refused(kind):
+    units = units_of(kind)
+    units.check_model("units.json")
+    changed = Units(units.kind, (*units.symbols[:-1], "other"), units.model)
+    message = rf"^units\.json: {units.size} symbols that are not the {units.size} pieces of"
+    with pytest.raises(BadCorpus, match=message):
+        changed.check_model("units.json")
