@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _ASSUMED_UNITS = 32
+_WIDTH = 200  # of a pipe, where nothing is cut off
 
 
 @click.command("inspect")
@@ -92,4 +94,4 @@ def _show(figures: "Inspection", origin: str) -> None:
 
     from sonorant.report.inspection_view import render_inspection
 
-    Console().print(render_inspection(figures, origin), soft_wrap=True)
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(render_inspection(figures, origin), soft_wrap=True)

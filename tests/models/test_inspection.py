@@ -124,7 +124,14 @@ def test_the_table_has_each_layer_and_the_latency(tmp_path):
     (tmp_path / "shards").mkdir()
     (tmp_path / "shards/units.json").write_text('{"kind": "words", "symbols": ["one", "two"]}')
     printed = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False).output
-    for said in ("2 units (", "lstm_0", "weight 18×48", "projection", "all before, 0 ms after", "latency: 10 ms"):
+    for said in (
+        "2 units (",
+        "lstm_0",
+        "weight 18×48, bias 48",
+        "projection",
+        "all before, 0 ms after",
+        "latency: 10 ms",
+    ):
         assert said in printed
 
 
