@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -188,10 +189,11 @@ def _smooth(values: np.ndarray[Any, np.dtype[np.float64]], width: int = 15) -> n
 
 
 def svg_text(figure: Figure) -> str:
-    """Return a figure, which is closed, as SVG to embed in a page."""
+    """Return a figure, which is closed, as SVG to embed in a page, whose fonts write what is in it."""
     for axes in figure.axes:
         axes.spines["top"].set_visible(False)
-    with io.StringIO() as text:
+    with io.StringIO() as text, matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # in the font that sizes are measured with
         figure.savefig(text, format="svg", bbox_inches="tight", dpi=110)
         plt.close(figure)
         # An XML declaration and a document type may not be embedded in a page.

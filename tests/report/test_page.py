@@ -89,13 +89,12 @@ def test_the_demo_measures_what_its_report_is_read_for():
     assert [chosen.name for chosen in sets] == ["heldout", "unseen_speaker", "far_field"]
 
 
-def _comments(svg):
-    """Return the texts that matplotlib drew as outlines; it leaves each as a comment."""
-    return {text.strip() for text in re.findall(r"<!--(.*?)-->", svg)}
+def _texts(svg):
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
 
 def test_the_page_shows_learning_rates_durations_and_an_example_after_each_stage(page):
-    plots = [_comments(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    plots = [_texts(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
     learning, rates, alignment, durations, stages = plots
     assert {"nine", "encoded frame", "step 20"} <= alignment
     assert {"loss per utterance", "dev WER (%)"} <= learning

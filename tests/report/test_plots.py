@@ -40,3 +40,10 @@ def test_words_with_two_dollar_signs_are_no_formulas():
     view = StageView("recording", np.ones(800, np.float32), RATE_HZ, (WordSpan(word, 0.0, 0.1),))
     plots.stages_plot([view])
     plots.alignment_plot([{"labels": [word], "percent": [[100]], "step": 1}])
+
+
+def test_words_of_any_script_are_written_by_the_fonts_of_the_page(recwarn):
+    svg = plots.alignment_plot([{"labels": ["\u310a", "<b>한국어"], "percent": [[100], [0]], "step": 1}])
+    assert ">\u310a</text>" in svg
+    assert ">&lt;b&gt;한국어</text>" in svg
+    assert not [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)]
