@@ -43,6 +43,7 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
 
     folder = find_run(run)
     recipe = load_recipe(folder.recipe, _overrides(assignments))
+    recipe.require_speech("report")
     chosen = any(one.strip().startswith("evaluation.sets") for one in assignments)
     sets = [one.name for one in recipe.evaluation.sets] if chosen else []
     other = find_run(compare) if compare else None

@@ -3,10 +3,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 from rigs.small_corpus import digits_recipe, write_digits
+from rigs.tiny_lm import text_recipe
 from rigs.tracked_run import tracked, tracked_recipe
 
 from sonorant.cli.report import command
 from sonorant.corpus.preparing import prepare
+from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 
 END = {
@@ -88,6 +90,14 @@ def test_a_set_that_was_not_measured_is_named(tmp_path):
 def test_set_sends_a_run_to_a_tracker_that_its_recipe_does_not_name(tmp_path):
     run = reported_run(tmp_path, digits_recipe())
     assert f"{tmp_path / 'mlflow'}: tracked as run" in report(run, f"tracking.mlflow={tmp_path / 'mlflow'}")
+
+
+def test_the_run_of_a_language_model_has_no_report(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.recipe.write_text(dump_recipe(text_recipe()))
+    told = "a language model is trained on text, so there is nothing to report; its perplexity on dev is in the run's"
+    assert told in str(invoke(run).exception)
 
 
 def test_set_takes_no_other_key(tmp_path):
