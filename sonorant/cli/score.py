@@ -1,5 +1,6 @@
 """`sonorant score`: scores hypotheses against references."""
 
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -94,11 +95,11 @@ def command(
 
 
 def _spelling(normalised: bool, language: Language | None, written: str | None) -> Callable[[str], str]:
-    """Return what gives two texts one spelling; of written forms the punctuation goes in the end."""
+    """Return what gives two texts one spelling, at least one Unicode form; of written forms punctuation goes last."""
 
     def plain(text: str) -> str:
         if not (normalised or language):
-            return text
+            return unicodedata.normalize("NFC", text)
         return normalise(respell_figures(text, written) if written else text, TextRecipe(language=language))
 
     def as_figures(text: str) -> str:

@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 from click.testing import CliRunner
@@ -53,6 +54,14 @@ def test_characters_are_scored_on_request(score):
 def test_spelling_counts_unless_normalised(score):
     assert score("Seven, two.\n", "seven two\n").output.startswith("WER: 100.00%")
     assert score("Seven, two.\n", "seven two\n", "--normalise").output.startswith("WER: 0.00%")
+
+
+@pytest.mark.parametrize("text", ["caf\u00e9", "\ud55c\uad6d\uc5b4"])
+@pytest.mark.parametrize("options", [(), ("--characters",)])
+def test_texts_that_unicode_writes_in_two_ways_are_the_same(score, text, options):
+    apart = unicodedata.normalize("NFD", text)
+    assert apart != text
+    assert "0 errors in" in score(f"{text}\n", f"{apart}\n", *options).output
 
 
 def test_written_forms_are_compared_on_request(score):
