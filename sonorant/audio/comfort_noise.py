@@ -11,7 +11,7 @@ import numpy as np
 from sonorant.arrays import Waveform
 from sonorant.audio.noise import white_noise
 
-__all__ = ["after_speech", "before_speech", "within_quiet"]
+__all__ = ["after_speech", "before_speech", "quiet_room", "within_quiet"]
 
 _BEFORE_S, _AFTER_S = 0.1, 0.2
 _LEVEL_DB = -70.0  # relative to full scale: a quiet room's, where digital silence is no room's
@@ -32,6 +32,11 @@ def within_quiet(waveform: Waveform, rate_hz: int) -> Waveform:
     return np.concatenate([before_speech(0, rate_hz), waveform, after_speech(0, rate_hz)])
 
 
+def quiet_room(samples: int, rng: np.random.Generator) -> Waveform:
+    """Return comfort noise of its own, Float32[samples]."""
+    return white_noise(samples, rng) * np.float32(10 ** (_LEVEL_DB / 20))
+
+
 def _noise(samples: int) -> Waveform:
     """Return white noise, the same one always; none for negative numbers."""
     return _doubled(max(0, samples).bit_length())[: max(0, samples)]
@@ -39,6 +44,6 @@ def _noise(samples: int) -> Waveform:
 
 @lru_cache(maxsize=32)
 def _doubled(bits: int) -> Waveform:
-    noise = white_noise(1 << bits, np.random.default_rng(0)) * np.float32(10 ** (_LEVEL_DB / 20))
+    noise = quiet_room(1 << bits, np.random.default_rng(0))
     noise.flags.writeable = False
     return noise

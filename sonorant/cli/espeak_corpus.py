@@ -1,7 +1,8 @@
 """A corpus that espeak-ng speaks: sentences of a grammar, or lines of a text file, in the layout of reader=manifest.
 
 What is said and how follows from the seed, the source and the version of espeak-ng: the manner of an utterance (voice,
-speed, pitch, loudness) is drawn by its id, so a longer corpus begins with the utterances of a shorter one.
+speed, pitch, loudness) is drawn by its id, so a longer corpus begins with the utterances of a shorter one. espeak-ng
+begins with the first sound and ends with the last one; recordings have the quiet of a room around them.
 """
 
 import hashlib
@@ -17,6 +18,8 @@ import numpy as np
 import soundfile
 
 from sonorant.atomic import atomic_folder
+from sonorant.audio.comfort_noise import quiet_room
+from sonorant.audio.pcm import Samples, from_int16, to_int16
 from sonorant.cli.espeak import Espeak, Manner
 from sonorant.corpus.grammar import read_grammar
 from sonorant.corpus.readers.text_lines import whole_text
@@ -31,6 +34,7 @@ _GRAMMARS = (".yaml", ".yml")
 _PITCH, _PITCH_RANGE = (30, 70), 8  # of 0 to 99: speakers' means, and how far utterances are from them
 _SPEED, _SPEED_RANGE = (125, 190), 0.15  # words a minute, and the same as a share
 _AMPLITUDE = (60, 140)  # 100 is espeak's default
+_BEFORE_S, _AFTER_S = (0.1, 0.3), (0.2, 0.4)  # quiet around speech; no less than `comfort_noise` gives an utterance
 _WRITTEN_AT_ONCE = 500
 
 
@@ -101,7 +105,7 @@ def _source(espeak: Espeak, script: Script, speakers: int, seed: int) -> str:
     texts = hashlib.blake2b("\n".join(script.texts).encode(), digest_size=8).hexdigest()
     return (
         f"{espeak.version()}: synthetic speech, {len(script.texts)} utterances (texts {texts}) by {speakers} voices "
-        f"of language {script.language}, seed {seed}\n"
+        f"of language {script.language}, within quiet, seed {seed}\n"
     )
 
 
@@ -127,7 +131,15 @@ def _utter(
     samples, rate_hz = espeak.speak(text, manner_of(key, voice, seed))
     if not samples.any():
         raise BadCorpus(f"{text[:60]!r}: espeak-ng has no sound for it")
+    samples = _within_quiet(samples, rate_hz, generator(seed, 0, key, "espeak quiet"))
     path = Path("speech", f"{number // _WRITTEN_AT_ONCE:03d}", f"{key}.flac")
     soundfile.write(folder / path, samples, rate_hz, subtype="PCM_16")
     seconds = len(samples) / rate_hz
     return {"audio_filepath": str(path), "duration": seconds, "text": text, "speaker": voice, "id": key}, seconds
+
+
+def _within_quiet(samples: Samples, rate_hz: int, rng: np.random.Generator) -> Samples:
+    before, after = (round(rng.uniform(*seconds) * rate_hz) for seconds in (_BEFORE_S, _AFTER_S))
+    room = quiet_room(before + len(samples) + after, rng)
+    room[before : before + len(samples)] += from_int16(samples)
+    return to_int16(room)

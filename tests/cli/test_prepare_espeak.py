@@ -58,6 +58,21 @@ def test_one_seed_gives_the_same_samples_and_a_longer_corpus_begins_with_a_short
 
 
 @needs_espeak
+def test_speech_begins_and_ends_in_the_quiet_of_a_room(folder: Path) -> None:
+    """As an utterance in service does, for which comfort noise takes the place of what is not there."""
+    assert espeak(folder, "words.txt", "-o", "out", "--utterances", "6", "--speakers", "2").returncode == 0
+    lengths = set()
+    for line in lines(folder / "out"):
+        samples, rate_hz = soundfile.read(folder / "out" / str(line["audio_filepath"]))
+        before, after = samples[: rate_hz // 10], samples[-rate_hz // 5 :]
+        for quiet in (before, after):
+            assert -73 < 10 * np.log10(np.mean(np.square(quiet))) < -67
+        assert np.abs(samples).max() > 0.05
+        lengths.add(len(samples))
+    assert len(lengths) == 6
+
+
+@needs_espeak
 def test_a_corpus_that_is_there_is_left_alone_and_another_one_refused(folder: Path) -> None:
     command = ("words.txt", "-o", "out", "--utterances", "3", "--speakers", "2")
     assert espeak(folder, *command).returncode == 0
