@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -111,12 +111,12 @@ def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(outcome["reference"], outcome["hypothesis"]) for outcome in outcomes]
 
 
-def _score(outcomes: Sequence[dict[str, Any]]) -> ErrorRate:
-    return score(_pairs(outcomes), speakers=[outcome.get("speaker", "") for outcome in outcomes])
+def _score(outcomes: Sequence[dict[str, Any]], unit: Literal["word", "character"] = "word") -> ErrorRate:
+    return score(_pairs(outcomes), unit, [outcome.get("speaker", "") for outcome in outcomes])
 
 
 def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    rate = _score(outcomes)
+    rate, characters = _score(outcomes), _score(outcomes, "character")
     return {
         "utterances": len(outcomes),
         "words": rate.reference_words,
@@ -125,7 +125,8 @@ def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "deletions": rate.deletions,
         "interval_95": list(rate.interval_95),
         "interval_resamples": f"{rate.resampled}s",
-        "cer": score(_pairs(outcomes), "character").rate,
+        "cer": characters.rate,
+        "cer_interval_95": list(characters.interval_95),
         "sentence_rate": rate.sentence_rate,
     }
 

@@ -16,7 +16,7 @@ after another, and writes this page (`make results ROWS='digits-*'` for a part).
 are those of the runs' reports, kept in `docs/results/` without the runs.
 
 These are small corpora, for development: error rates compare systems, and say little about large ones. WER and CER are
-of streamed test sets, with a 95 % bootstrap interval of the WER over speakers or utterances; with several seeds,
+of streamed test sets, with a 95 % bootstrap interval over speakers or utterances; with several seeds,
 their mean with the least and the greatest. Trainings are limited by the minutes of their recipes, on processors that
 other work may have shared: where the last column is `max_minutes`, another machine makes more steps, and other error
 rates.
@@ -91,11 +91,17 @@ def _training(reports: Mapping[str, Sequence[KeptReport]], names: Mapping[str, s
 
 
 def _rates(reports: Sequence[KeptReport], test_set: str) -> list[str]:
-    """Return WER and CER of a test set: WER of one report with its interval, of several mean, least and greatest."""
-    rates = [report["wer"][test_set] for report in reports]
-    low, high = (min(rates), max(rates)) if len(rates) > 1 else reports[0]["errors"][test_set]["interval_95"]
-    cer = mean(report["errors"][test_set]["cer"] for report in reports)
-    return [f"{100 * mean(rates):.1f} % ({100 * low:.1f} to {100 * high:.1f})", f"{100 * cer:.1f} %"]
+    """Return WER and CER of a test set."""
+    errors = [report["errors"][test_set] for report in reports]
+    words = _rate([report["wer"][test_set] for report in reports], errors[0]["interval_95"])
+    return [words, _rate([one["cer"] for one in errors], errors[0].get("cer_interval_95"))]
+
+
+def _rate(rates: Sequence[float], interval: Sequence[float] | None) -> str:
+    """Return one rate with its interval, if its report has one, or of several mean, least and greatest."""
+    around = interval if len(rates) == 1 else (min(rates), max(rates))
+    shown = f"{100 * mean(rates):.1f} %"
+    return f"{shown} ({100 * around[0]:.1f} to {100 * around[1]:.1f})" if around else shown
 
 
 def _yes(value: object) -> str:

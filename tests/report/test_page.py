@@ -79,6 +79,9 @@ def test_the_figures_that_others_read_are_there_and_right(made, page):
     assert figures["streaming"]["final_p95_ms"] == pytest.approx(14.5)  # of 5, 10 and 15
     assert figures["corpus"]["source"].startswith("espeak-ng")
     assert figures["errors"]["heldout"]["cer"] == pytest.approx(2 / 15)  # nine, five
+    low, high = figures["errors"]["heldout"]["cer_interval_95"]
+    assert 0 == low < 2 / 15 < high <= 0.25  # of "two nine"
+    assert f"<td>13.33 %<td>{100 * low:.2f} % – {100 * high:.2f} %<td>" in page
     assert figures["errors"]["heldout"]["sentence_rate"] == 0.5
     assert figures["errors"]["heldout"]["interval_resamples"] == "utterances"
     assert figures["errors"]["heldout"]["substitutions"] == figures["errors"]["far_field"]["deletions"] == 1

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rigs.made_up_results import system, write_list, write_report
+from rigs.made_up_results import SETS, system, write_list, write_report
 
 from sonorant.results.kept import keep, read_kept
 from sonorant.results.page import render_page
@@ -41,10 +41,17 @@ def test_the_order_in_which_reports_came_does_not_matter(corpora, reports, order
 def test_one_seed_has_an_interval_and_several_have_mean_least_and_greatest(corpora, reports):
     page = render_page(corpora, reports)
     assert line_of(page, "large") == (
-        "| `large`, twice as large | 1 | 5.0 % (2.5 to 10.0) | 1.2 % | 5.0 % (2.5 to 10.0) | 1.2 % |"
+        "| `large`, twice as large | 1 " + 2 * "| 5.0 % (2.5 to 10.0) | 1.2 % (0.6 to 5.0) " + "|"
     )
-    assert line_of(page, "small") == "| `small` | 3 | 30.0 % (10.0 to 60.0) | 7.5 % | 30.0 % (10.0 to 60.0) | 7.5 % |"
+    assert line_of(page, "small") == "| `small` | 3 " + 2 * "| 30.0 % (10.0 to 60.0) | 7.5 % (2.5 to 15.0) " + "|"
     assert "Not run yet" not in page
+
+
+def test_a_character_rate_of_before_it_had_an_interval_stands_alone(corpora, reports):
+    errors = reports["tones-large-1"]["errors"]["noisy"]
+    before = {key: value for key, value in errors.items() if key != "cer_interval_95"}
+    came = {"tones-large-1": reports["tones-large-1"] | {"errors": dict.fromkeys(SETS, before)}}
+    assert line_of(render_page(corpora, came), "large").endswith("| 5.0 % (2.5 to 10.0) | 1.2 % |")
 
 
 def test_what_training_took_is_told_in_minutes(corpora, reports):
@@ -64,5 +71,5 @@ def test_a_set_that_a_system_was_not_measured_on_stays_empty(corpora, reports):
     other = reports["tones-large-1"]
     came = reports | {"tones-large-1": other | {"wer": {"noisy": 0.5}}}
     assert line_of(render_page(corpora, came), "large") == (
-        "| `large`, twice as large | 1 |  |  | 50.0 % (2.5 to 10.0) | 1.2 % |"
+        "| `large`, twice as large | 1 |  |  | 50.0 % (2.5 to 10.0) | 1.2 % (0.6 to 5.0) |"
     )
