@@ -2,6 +2,7 @@
 
 from functools import reduce
 from operator import add
+from typing import NoReturn
 
 from sonorant.arrays import Features
 from sonorant.delivery.ledger import LedgerLost, Receipt
@@ -169,9 +170,16 @@ class Trainer:
             everyones = [u for utterances in self.ports.collective.gather(own) for u in utterances]
             self.ports.reporter.skipped(self.progress, everyones)
             if self.progress.bad_steps >= self._recipe.max_bad_steps:
-                raise NonFiniteSteps(self.progress.step, self.progress.bad_steps, everyones)
+                self._give_up(everyones)
         if self.progress.step // every > before // every:
             self.save(best=False)
+
+    def _give_up(self, utterances: list[str]) -> NoReturn:
+        """End on steps that are not finite; whoever trains on has the last good weights, and as many tries again."""
+        error = NonFiniteSteps(self.progress.step, self.progress.bad_steps, utterances)
+        self.progress.bad_steps = 0
+        self.save(best=False)
+        raise error
 
     def _decide(self, notes: Notes) -> Reason | None:
         """Act on the ranks' summed notes."""

@@ -1,12 +1,14 @@
 """Steps that are not finite, and examples that cannot be trained on."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
+from sonorant.training.checkpoints import load_checkpoint
 from sonorant.training.loop import Reason
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.rejections import TooManyRejected
@@ -44,6 +46,30 @@ def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_
     assert len(caught.value.utterances) == 4
     assert set(caught.value.utterances) <= {f"u{o}" for o in range(22)}
     np.testing.assert_array_equal(weights(trainer)[12:], before[12:])  # all but mean and deviation
+
+
+def test_a_run_that_stops_so_keeps_its_last_good_weights_and_goes_on_from_them(ledger, tmp_path):
+    recipe = tiny_recipe(epochs=1, max_bad_steps=2)
+    trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    original, got = trainer.parts.feeder.get, itertools.count()
+
+    def get(timeout_s):
+        item = original(timeout_s)
+        if getattr(item, "ordinals", ()) and next(got) >= 3:
+            return dataclasses.replace(item, tensors=item.tensors._replace(features=item.tensors.features * np.nan))
+        return item
+
+    trainer.parts.feeder.get = get
+    with pytest.raises(NonFiniteSteps, match=r"step 5: .* checkpoint has the weights of the last finite step"):
+        run(trainer)
+    kept = load_checkpoint(tmp_path / "checkpoints", "latest")
+    assert (kept.progress.step, kept.progress.skipped_steps, kept.progress.bad_steps) == (5, 2, 0)
+    for name, weight in trainer.parts.step.model.named_weights().items():
+        np.testing.assert_array_equal(kept.weights[name], weight)
+    assert ledger.progress(0).committed < 22
+    again = tiny_trainer(recipe, tmp_path, ledger, total=22)
+    assert run(again) is Reason.EPOCHS
+    assert ledger.progress(0).committed == 22
 
 
 def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_completes(ledger, tmp_path):
