@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sonorant.errors import BadRecipe
 from sonorant.models.computation import set_computation
 from sonorant.models.family import Model
 from sonorant.models.language_model import LanguageModel
@@ -58,7 +59,7 @@ def build_trainer(
     """Return a rank's trainer that resumes from a checkpoint, or begins; its feeder is not started yet.
 
     progress: that of the checkpoint, see `resumed_progress`. Before the first batch rank 0 reads `training.init_from`;
-    raises BadRecipe, BadCheckpoint or BadExport if it cannot be used.
+    raises BadRecipe, BadCheckpoint or BadExport if it cannot be used, or mWER has no model to go on from.
     """
     objective = build_objective(recipe, data.units)
     model = build_model(recipe.model, data.bins, data.units.size, seed=recipe.seed)
@@ -101,6 +102,11 @@ def _evaluator(recipe: Recipe, model: Model, data: TrainingData, collective: Col
 def _initial_weights(recipe: Recipe, data: TrainingData, model: Model, collective: Collective) -> InitialWeights | None:
     """Return the weights to start with, the same on all ranks, or None."""
     source = recipe.training.init_from
+    if not source and recipe.training.mwer_hypotheses:
+        raise BadRecipe(
+            f"training.mwer_hypotheses={recipe.training.mwer_hypotheses}: mWER goes on from a converged model, whose "
+            "hypotheses differ by few errors; give training.init_from, or train this run without it first"
+        )
     if not source:
         return None
     read = None

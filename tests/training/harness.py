@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from training.tiny import BINS, MemorySource, shard_counts, tiny_example, tiny_units
 
+from sonorant.errors import SonorantError
 from sonorant.training.building import TrainingData, build_trainer, resumed_progress
 from sonorant.training.checkpoints import Checkpoints
 from sonorant.training.collective import SingleProcess
@@ -58,7 +59,11 @@ def tiny_trainer(
         on_iteration=on_iteration,
     )
     data = TrainingData(tiny_units(), 0 if recipe.of_text else BINS, shard_counts(total), dev)
-    return build_trainer(recipe, data, checkpoint, progress, ports)
+    try:
+        return build_trainer(recipe, data, checkpoint, progress, ports)
+    except SonorantError:
+        ports.reporter.close()
+        raise
 
 
 def run(trainer):

@@ -8,26 +8,65 @@ from training.harness import lines, run, tiny_trainer, weights
 from training.tiny import tiny_recipe
 
 from sonorant.delivery.ledger import MemoryLedger, StaleGeneration
+from sonorant.errors import BadRecipe
+from sonorant.recipe.schema import Recipe
 from sonorant.training.collective import SingleProcess
 from sonorant.training.identity import identity
 from sonorant.training.loop import Reason
 
+FAMILIES = {
+    "lstm_ctc": ({}, {}),
+    "deep_speech": ({"cells": 12, "context_vectors": 2, "stride": 1, "dropout": 0.1}, {"optimizer": "nesterov"}),
+    "conv_lstm_ctc": (
+        {"width_vectors": 2, "stride": 1, "filters": 6, "layers": 2, "cells": 8, "dropout": 0.3},
+        {"anneal_dropout": [0.1], "anneal_patience": 1},
+    ),
+    "delayed_lstm": ({"layers": 2, "cells": 8, "delay_vectors": 2, "dropout": 0.1}, {}),
+}
 
-@pytest.mark.parametrize("options", [{}, {"mwer_hypotheses": 3}], ids=["ctc", "mwer"])
-def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(options, tmp_path):
-    recipe = tiny_recipe(epochs=2, weight_average=0.9, **options)
-    whole = tiny_trainer(recipe, tmp_path / "whole", MemoryLedger(22), total=22)
+
+def recipe_of(family, **training):
+    """A recipe of three epochs with a model of the family, and what trains that one; an average of weights too."""
+    model, own = FAMILIES[family]
+    values = tiny_recipe(epochs=3, patience=10, weight_average=0.9).model_dump(mode="json")
+    values["training"] |= own | training
+    return Recipe.model_validate(values | ({"model": {"family": family, **model}} if model else {}))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_resumed_run_ends_with_the_same_weights_bit_for_bit(family, tmp_path):
+    check_resuming(recipe_of(family), tmp_path)
+
+
+def test_a_run_by_minimum_word_error_does_so_too(tmp_path):
+    run(tiny_trainer(tiny_recipe(epochs=1), tmp_path / "base", MemoryLedger(22), total=22))
+    init_from = str(tmp_path / "base" / "checkpoints" / "step-00000006")
+    check_resuming(recipe_of("lstm_ctc", mwer_hypotheses=3, init_from=init_from), tmp_path)
+
+
+def check_resuming(recipe, folder):
+    whole = tiny_trainer(recipe, folder / "whole", MemoryLedger(22), total=22)
     run(whole)
     ledger = MemoryLedger(22)
-    first = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=3)
+    first = tiny_trainer(recipe, folder / "cut", ledger, total=22, terminate_after=3)
     assert run(first) is Reason.TERMINATED
     assert 0 < ledger.progress(0).committed <= 12  # so that what is drawn next depends on the number of batches
-    second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
-    assert run(second) is Reason.EPOCHS
-    np.testing.assert_array_equal(weights(second), weights(whole))
-    assert second.progress.examples == whole.progress.examples == 44
-    assert [row["step"] for row in lines(tmp_path / "cut", "step")] == list(range(1, whole.progress.step + 1))
-    assert [ledger.progress(e).committed for e in range(2)] == [22, 22]
+    second = tiny_trainer(recipe, folder / "cut", ledger, total=22, terminate_after=9)
+    assert run(second) is Reason.TERMINATED
+    third = tiny_trainer(recipe, folder / "cut", ledger, total=22)
+    assert run(third) is Reason.EPOCHS
+    kept = third.parts.step.model.named_weights()
+    for name, weight in whole.parts.step.model.named_weights().items():
+        np.testing.assert_array_equal(kept[name], weight, err_msg=name)
+    np.testing.assert_array_equal(weights(third), weights(whole))
+    assert third.progress.examples == whole.progress.examples == 66
+    assert [row["step"] for row in lines(folder / "cut", "step")] == list(range(1, whole.progress.step + 1))
+    assert [ledger.progress(e).committed for e in range(3)] == [22, 22, 22]
+
+
+def test_minimum_word_error_training_begins_with_no_random_weights(ledger, tmp_path):
+    with pytest.raises(BadRecipe, match=r"mwer_hypotheses=3: mWER goes on from a converged model.*init_from"):
+        tiny_trainer(tiny_recipe(epochs=2, mwer_hypotheses=3), tmp_path, ledger, total=22)
 
 
 def test_minimum_word_error_training_goes_on_with_a_trained_run(tmp_path):
