@@ -25,6 +25,7 @@ from sonorant.text.units import learn_units
 __all__ = ["Prepared", "Progress", "prepare"]
 
 _CHECKED_AT_ONCE = 250
+_SHOWN = 5  # skipped recordings in a message
 
 Progress = Callable[[str, int, int], None]
 """Gets the current activity, the number done, and the total."""
@@ -110,13 +111,14 @@ def _planned(recipe: Recipe, utterances: Sequence[Utterance], skipped: Sequence[
     except BadCorpus as error:
         if not skipped:
             raise
-        raise BadCorpus(f"{error}; {len(skipped)} cannot be used, the first: {_shown(skipped[:1])}") from error
+        raise BadCorpus(f"{error}; {len(skipped)} cannot be used, the first: {_shown(skipped)}") from error
 
 
 def _train_texts(summaries: Sequence[ShardSummary], skipped: Sequence[Skipped]) -> list[str]:
     texts = [text for summary in summaries if summary.split == "train" for text in summary.texts]
     if not texts:
-        raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(skipped[:1])}")
+        of_train = [entry for summary in summaries if summary.split == "train" for entry in summary.skipped]
+        raise BadCorpus(f"none of the recordings for training can be used; the first: {_shown(of_train or skipped)}")
     return texts
 
 
@@ -196,8 +198,8 @@ def _checked(prepared: Prepared, strict: bool) -> Prepared:
 
 def _refuse_if_strict(skipped: Sequence[Skipped], strict: bool) -> None:
     if strict and skipped:
-        raise BadCorpus(f"{len(skipped)} recording(s) cannot be used, and --strict forbids that: {_shown(skipped[:5])}")
+        raise BadCorpus(f"{len(skipped)} recording(s) cannot be used, and --strict forbids that: {_shown(skipped)}")
 
 
 def _shown(skipped: Sequence[Skipped]) -> str:
-    return "; ".join(f"{entry.recording}: {entry.reason}" for entry in skipped)
+    return "; ".join(f"{entry.recording}: {entry.reason}" for entry in skipped[:_SHOWN])

@@ -58,7 +58,11 @@ def test_a_tokenizer_takes_the_place_of_the_transcripts_units(tmp_path: Path, sh
 def test_a_tokenizer_that_spells_no_transcript_is_refused(tmp_path: Path, shards: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(Units("characters", tuple(" ab")).to_json())
     recipe, folder = _spoken(tmp_path, ["x", "a x"], tokenizer="tokenizer.json")
-    with pytest.raises(BadCorpus, match=r"none of the recordings for training can be used; the first: .*'x'"):
+    with (folder / "all.jsonl").open("a") as manifest:
+        manifest.write('\n{"audio_filepath": "gone.wav", "duration": 1.0, "text": "a", "id": "a"}')
+    with pytest.raises(
+        BadCorpus, match=r"none of the recordings for training can be used; the first: .*gone.*u0: .*'x'"
+    ):
         _prepared(recipe, folder, shards)
     assert not (shards / "card.json").exists()
 
