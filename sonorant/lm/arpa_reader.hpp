@@ -43,7 +43,7 @@ public:
     }
 
     NgramModel finish() {
-        if (!rest_.empty()) line(rest_);
+        if (!rest_.empty()) last_line();
         if (section_ == BEFORE) fail_at_end("no line \\data\\ was found; this is not an ARPA file");
         if (section_ == COUNTS) fail_at_end("the file ends before the n-grams; it is cut off");
         if (section_ != DONE)
@@ -60,6 +60,15 @@ private:
     }
     [[noreturn]] void fail_at_end(const std::string& what) const {
         throw BadLine("after line " + std::to_string(number_) + ": " + what);
+    }
+
+    // Without a line's end; where the file was cut off, what is left of it may be no line.
+    void last_line() {
+        try {
+            line(rest_);
+        } catch (const BadLine& error) {
+            throw BadLine(std::string(error.what()) + "; the file ends in this line: it is cut off");
+        }
     }
 
     std::string of(unsigned order) const {

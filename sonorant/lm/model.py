@@ -1,6 +1,7 @@
 """N-gram models from files."""
 
 import gzip
+import io
 import mmap
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,7 +87,13 @@ def reading(path: Path) -> Iterator[None]:
     """Raise BadLanguageModel, naming the file, for what is wrong with it; Unavailable if the file system fails."""
     try:
         yield
-    except (ngrams.BadLine, ngrams.BadBinary, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except EOFError as error:
+        raise BadLanguageModel(f"{shown(path)}: the compressed file is cut off: expected its end mark") from error
+    except io.UnsupportedOperation as error:
+        raise BadLanguageModel(
+            f"{shown(path)}: is a pipe; expected a file, which is read twice: save it first"
+        ) from error
+    except (ngrams.BadLine, ngrams.BadBinary, zlib.error, gzip.BadGzipFile) as error:
         raise BadLanguageModel(f"{shown(path)}: {error}") from error
     except OSError as error:
         raise BadLanguageModel(f"{shown(path)}: {fault_of(path, error)}") from error

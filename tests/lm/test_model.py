@@ -1,5 +1,7 @@
 import gzip
 import math
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -194,11 +196,27 @@ def test_a_bad_line_is_named(old, new, message, tmp_path):
     assert str(tmp_path / "bad.arpa") in str(caught.value)
 
 
+@pytest.mark.parametrize("size", range(len(GOOD) - len(b"\\end\\\n") + 1))
+def test_a_file_that_is_cut_off_anywhere_is_told_so(size, tmp_path):
+    (tmp_path / "cut.arpa").write_bytes(GOOD[:size])
+    with pytest.raises(BadLanguageModel, match=r"it is cut off|this is not an ARPA file"):
+        NgramModel.read(tmp_path / "cut.arpa")
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(GOOD,))
+    writer.start()
+    with pytest.raises(BadLanguageModel, match=r"pipe: is a pipe; expected a file"):
+        NgramModel.read(tmp_path / "pipe")
+    writer.join()
+
+
 def test_missing_files_and_cut_gzip_are_named(tmp_path):
     with pytest.raises(BadLanguageModel, match=r"none\.arpa: no such file"):
         NgramModel.read(tmp_path / "none.arpa")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(GOOD)[:-20])
-    with pytest.raises(BadLanguageModel, match=r"cut\.gz"):
+    with pytest.raises(BadLanguageModel, match=r"cut\.gz: the compressed file is cut off"):
         NgramModel.read(tmp_path / "cut.gz")
 
 
