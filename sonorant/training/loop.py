@@ -2,7 +2,6 @@
 
 from functools import reduce
 from operator import add
-from typing import NoReturn
 
 from sonorant.arrays import Features
 from sonorant.delivery.ledger import LedgerLost, Receipt
@@ -32,6 +31,7 @@ class Trainer:
         self.ports = ports
         self._recipe = parts.recipe.training
         self.progress = progress
+        self._unsaved = False  # steps that were applied
         self._meter = SessionMeter(progress.session_s, progress.elapsed_s, progress.audio_s)
         self._batches = progress.batches[ports.collective.rank] if progress.batches else 0
         self._waits_at_end = False  # this rank has no further batch of the epoch
@@ -79,7 +79,7 @@ class Trainer:
             if any(terminated):
                 return False
             if any(spoiled):
-                raise self._too_many_rejected()
+                raise TooManyRejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
             if own is not None and all(here):
                 break
             elapsed_s = self._lap()
@@ -135,9 +135,6 @@ class Trainer:
         self.ports.ledger.verify(self.ports.generation)
         return too_many_rejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
 
-    def _too_many_rejected(self) -> TooManyRejected:
-        return TooManyRejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
-
     def _count(self, result: StepResult, step_s: float) -> None:
         examples = result.examples - result.counted_examples
         elapsed_s, session_s = self._lap(), step_s if examples else 0.0
@@ -161,6 +158,7 @@ class Trainer:
         self.progress.step += result.updates
         rate = learning_rate(self.progress.step - 1, self._recipe, self.progress.decays)
         self.progress.skipped_steps += not result.applied
+        self._unsaved |= result.applied
         self.progress.overflowed_steps += result.overflowed
         if not result.overflowed:
             self.progress.bad_steps = 0 if result.applied else self.progress.bad_steps + 1
@@ -170,21 +168,23 @@ class Trainer:
             everyones = [u for utterances in self.ports.collective.gather(own) for u in utterances]
             self.ports.reporter.skipped(self.progress, everyones)
             if self.progress.bad_steps >= self._recipe.max_bad_steps:
-                self._give_up(everyones)
+                raise self._given_up(everyones)
         if self.progress.step // every > before // every:
             self.save(best=False)
 
-    def _give_up(self, utterances: list[str]) -> NoReturn:
-        """End on steps that are not finite; whoever trains on has the last good weights, and as many tries again."""
+    def _given_up(self, utterances: list[str]) -> NonFiniteSteps:
+        """Return the error of steps that are not finite; the good ones since the last checkpoint are in another."""
         error = NonFiniteSteps(self.progress.step, self.progress.bad_steps, utterances)
-        self.progress.bad_steps = 0
-        self.save(best=False)
-        raise error
+        if self._unsaved:
+            self.progress.bad_steps = 0
+            self.save(best=False)
+            self.ports.collective.gather(None)  # the end of a rank ends the others, and rank 0 has written now
+        return error
 
     def _decide(self, notes: Notes) -> Reason | None:
         """Act on the ranks' summed notes."""
         if notes.spoiled:
-            raise self._too_many_rejected()
+            raise TooManyRejected(self.ports.ledger, self.progress.epoch, self._recipe.max_rejected)
         if notes.terminated:
             self.save(best=False)
             return Reason.TERMINATED
@@ -268,18 +268,18 @@ class Trainer:
         over: an epoch that has ended with this step. Raises StaleGeneration if a newer gang has begun, whose ledger is
         not that of these weights; and LedgerLost if the ledger lacks a rank's write.
         """
+        self._unsaved = False
         self.parts.feeder.flush()
         gathered = self.ports.collective.gather((self._batches, self.ports.ledger.receipt()))
         self.progress.batches = [batches for batches, _ in gathered]
         if self.ports.collective.rank == 0:
             step = self.parts.step
-            weights = step.model.named_weights()
             with step.average.applied():
                 evaluated = step.model.named_weights()
             checkpoint = Checkpoint(
                 progress=self.progress,
                 identity=identity(self.parts.recipe),
-                weights=weights,
+                weights=step.model.named_weights(),
                 evaluated=evaluated,
                 average=step.average.state(),
                 optimizer=step.optimizer.state(),

@@ -11,7 +11,7 @@ class NonFiniteSteps(SonorantError):
     def __init__(self, step: int, count: int, utterances: list[str]) -> None:
         super().__init__(
             f"step {step}: loss or gradient not finite in {count} steps in a row; the last batch was {utterances}; "
-            "the latest checkpoint has the weights of the last finite step; look at these utterances, or lower "
+            "the latest checkpoint has what was learnt before; look at these utterances, or lower "
             "training.learning_rate, and train on"
         )
         self.utterances = tuple(utterances)

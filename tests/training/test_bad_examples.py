@@ -60,7 +60,7 @@ def test_a_run_that_stops_so_keeps_its_last_good_weights_and_goes_on_from_them(l
         return item
 
     trainer.parts.feeder.get = get
-    with pytest.raises(NonFiniteSteps, match=r"step 5: .* checkpoint has the weights of the last finite step"):
+    with pytest.raises(NonFiniteSteps, match=r"step 5: .* the latest checkpoint has what was learnt before"):
         run(trainer)
     kept = load_checkpoint(tmp_path / "checkpoints", "latest")
     assert (kept.progress.step, kept.progress.skipped_steps, kept.progress.bad_steps) == (5, 2, 0)
@@ -70,6 +70,14 @@ def test_a_run_that_stops_so_keeps_its_last_good_weights_and_goes_on_from_them(l
     again = tiny_trainer(recipe, tmp_path, ledger, total=22)
     assert run(again) is Reason.EPOCHS
     assert ledger.progress(0).committed == 22
+
+
+def test_a_run_that_never_gets_beyond_them_ends_so_each_time_and_keeps_nothing(ledger, tmp_path):
+    for _ in range(3):
+        trainer = tiny_trainer(tiny_recipe(epochs=1, max_bad_steps=2), tmp_path, ledger, total=22)
+        with pytest.raises(NonFiniteSteps, match="step 2: "):
+            run_with_moments_of(trainer, spoiled=set(range(22)))
+        assert not list((tmp_path / "checkpoints").glob("step-*"))
 
 
 def test_what_cannot_be_trained_on_is_rejected_at_the_ledger_and_the_epoch_completes(ledger, tmp_path):
