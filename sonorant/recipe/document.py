@@ -26,11 +26,18 @@ class Document(NamedTuple):
     overridden: dict[KeyPath, str]
 
     def position(self, path: KeyPath) -> str:
-        """Return file and line of `path`, or of the innermost key around it that was written; overrides below it."""
+        """Return file and line of `path`, or of the innermost key around it that was written."""
         while path and path not in self.positions:
             path = path[:-1]
-        below = [origin for known, origin in self.overridden.items() if known[: len(path)] == path != known]
-        return ", ".join(dict.fromkeys([self.positions.get(path, ""), *below]))
+        return self.positions.get(path, "")
+
+    def overrides(self, path: KeyPath, message: str) -> list[str]:
+        """Return the origins of overrides in the section `path` that its fault may come from.
+
+        Those of the whole document are named by the `message`, as it has many that have no part in a fault.
+        """
+        below = [(known, origin) for known, origin in self.overridden.items() if known[: len(path)] == path != known]
+        return list(dict.fromkeys(origin for known, origin in below if path or dotted(known) in message))
 
 
 class Override(NamedTuple):

@@ -36,8 +36,10 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
         key = dotted(path)
         if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
             key = f"{key}={_shown(details['input'])}"
+        message = _message(details, path, root)
+        position = ", ".join(dict.fromkeys([position, *document.overrides(path, message)]))
         messages = lines.setdefault((position, key), [])
-        if (message := _message(details, path, root)) not in messages:
+        if message not in messages:
             messages.append(message)
     return [
         f"{position}: {key}: {', or '.join(messages)}" if key else f"{position}: {messages[0]}"

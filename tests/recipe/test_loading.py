@@ -294,6 +294,9 @@ def test_a_fault_of_a_section_names_the_overrides_in_it(tmp_path: Path) -> None:
     fault = "corpus.strings: words_min=9 is above words_max=7"
     told = "r.yaml:6, --set corpus.strings.words_min, --set corpus.strings.train: "
     assert faults(tmp_path, text, *given) == [told + fault]
+    apart = [Override("seed", "2", "--set seed"), Override("training.mwer_hypotheses", "1", "VARIABLE")]
+    (line,) = faults(tmp_path, HEAD, *apart)
+    assert line.startswith("r.yaml:1, VARIABLE: training.mwer_hypotheses=1 with training.objective=ctc: expected 0, or")
     whole = Override("corpus.strings", "{train: 9, words_min: 9, words_max: 7}", "--set corpus.strings")
     assert faults(tmp_path, text, *given, whole) == [f"--set corpus.strings: {fault}"]
 
