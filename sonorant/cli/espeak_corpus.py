@@ -80,9 +80,13 @@ def speak_corpus(
         raise BadCorpus(f"speakers={speakers}: espeak-ng has {len(voices)} voices for language {script.language!r}")
     source = _source(espeak, script, speakers, seed)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        if (folder / SOURCE).is_file() and (folder / SOURCE).read_text(encoding="utf-8") == source:
+        there = (folder / SOURCE).read_text(encoding="utf-8") if (folder / SOURCE).is_file() else f"no {SOURCE}\n"
+        if there == source:
             return None
-        raise BadCorpus(f"{shown(folder)}: holds something else; remove it, or give another folder")
+        raise BadCorpus(
+            f"{shown(folder)}: holds something else: found {there[:-1]!r}, expected {source[:-1]!r}; remove it, or "
+            "give another folder"
+        )
     order = generator(seed, 0, "voices", "espeak").permutation(len(voices))
     cast = _passes([voices[i] for i in order[:speakers]], generator(seed, 0, "speakers", "espeak"))
     lines = [(f"{i:06d}-{voice}", voice, text) for i, (voice, text) in enumerate(zip(cast, script.texts, strict=False))]
