@@ -28,7 +28,7 @@ class Proxy:
         self._writers.clear()
 
     def break_after(self, count):
-        """Break those that are open when so many bytes have come in answers of a WebSocket."""
+        """Break those that are open when so many bytes have come in answers of a WebSocket, behind its handshake."""
         self._most = count
 
     async def serve(self, reader, writer):
@@ -45,18 +45,19 @@ class Proxy:
         with suppress(ConnectionError):
             while data := await source.read(65536):
                 await self._through.wait()
-                counts |= is_answer and data.startswith(b"HTTP/1.1 101 ")
-                if counts and len(data) > self._most:
-                    return await self._break_behind(data[: self._most], target)
+                head = data.find(b"\r\n\r\n") + 4 if is_answer and data.startswith(b"HTTP/1.1 101 ") else 0
+                counts |= head > 0
+                if counts and len(data) > head + self._most:
+                    return await self._break_behind(data[: head + self._most], target)
                 if counts:
-                    self._most -= len(data)
+                    self._most -= len(data) - head
                 target.write(data)
                 await target.drain()
 
     async def _break_behind(self, data, target):
+        target.transport.set_write_buffer_limits(0)  # drained is sent
         target.write(data)
-        while target.transport.get_write_buffer_size():
-            await asyncio.sleep(0.001)
+        await target.drain()
         self._most = sys.maxsize
         self.break_connections()
 

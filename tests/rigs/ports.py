@@ -3,13 +3,14 @@
 import random
 import socket
 
-_FIRST, _LAST = 10240, 32767  # the kernel gives those above to whoever asks for any, and to each connection
+_LEFT = list(range(10240, 32768))  # the kernel gives those above to whoever asks for any, and to each connection
+random.SystemRandom().shuffle(_LEFT)
 
 
 def free_port(host="127.0.0.1"):
-    """Return a port that is free, and stays so but for processes that are told it."""
+    """Return a port that is free, and stays so but for processes that are told it; no port twice."""
     while True:
-        port = random.SystemRandom().randint(_FIRST, _LAST)
+        port = _LEFT.pop()
         with socket.socket() as probe:
             try:
                 probe.bind((host, port))
