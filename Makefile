@@ -7,7 +7,7 @@ PROTOS := $(wildcard protos/sonorant/v1/*.proto)
 SECTIONS := $(wildcard sonorant/recipe/*.py sonorant/*/*section.py sonorant/augment/*.py)
 VALUES_SCHEMA := charts/sonorant/values.schema.json
 CHART_STAGES := charts/sonorant/stages.yaml
-# Of `make demo` and `make ablation`: digits, or commands, whose recordings must be in the data folder.
+# Of `make demo` and `make ablation`: a recipe's name; recordings of all but digits must be in the data folder.
 RECIPE := digits
 RUN := runs/$(RECIPE)
 # The whole chain in one process: few cores have more of it than of a service per stage, and examples are the same.

@@ -184,7 +184,8 @@ def load_scorer(
     try:
         scorer = Scorer(units, fusion, prior, neural)
     except WrongVocabulary as error:
-        files = [shown(folder / section.path) for section in (lm, decoding.prior) if section is not None]
+        named = {"decoding.lm": lm, "decoding.prior": decoding.prior}
+        files = [f"{key}={shown(folder / section.path)}" for key, section in named.items() if section is not None]
         raise WrongVocabulary(f"{', '.join(files)}: {error}") from error
     boosts = {}
     for phrase in decoding.phrases:

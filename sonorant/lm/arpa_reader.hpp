@@ -67,7 +67,7 @@ private:
         try {
             line(rest_);
         } catch (const BadLine& error) {
-            throw BadLine(std::string(error.what()) + "; the file ends in this line: it is cut off");
+            throw BadLine(std::string(error.what()) + "; the file ends in this line, without a line's end: it may be cut off");
         }
     }
 

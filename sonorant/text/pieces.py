@@ -71,7 +71,7 @@ def load(model: bytes) -> "SentencePieceProcessor":
     try:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
-        raise BadCorpus(f"{len(model)} bytes that are no sentencepiece model; make the units again") from error
+        raise BadCorpus(f"units: {len(model)} bytes that are no sentencepiece model; make the units again") from error
     return processor
 
 

@@ -104,7 +104,7 @@ def test_a_tokenizer_for_another_recipe_is_refused(
 def test_a_tokenizer_whose_pieces_were_changed_by_hand_is_refused(tmp_path: Path, shards: Path) -> None:
     recipe, folder = _spoken(tmp_path, ["a"], units="unigram", pieces=32, tokenizer="tokenizer.json")
     (tmp_path / "tokenizer.json").write_text(Units("unigram", ("a", "b"), b"junk").to_json())
-    with pytest.raises(BadCorpus, match=r"tokenizer\.json: 4 bytes that are no sentencepiece model"):
+    with pytest.raises(BadCorpus, match=r"tokenizer\.json: units: 4 bytes that are no sentencepiece model"):
         _prepared(recipe, folder, shards)
     assert not shards.exists()
 

@@ -258,7 +258,9 @@ def test_a_model_of_another_vocabulary_is_refused_with_what_differs(model, units
 def test_the_file_of_another_vocabulary_is_named(key, tmp_path):
     (tmp_path / "small.arpa").write_text(ARPA, encoding="utf-8")
     decoding = DecodingRecipe.model_validate({key: {"path": "small.arpa"}})
-    with pytest.raises(WrongVocabulary, match=rf"^{tmp_path}/small\.arpa: 2 of 2 words of the model are not in the"):
+    with pytest.raises(
+        WrongVocabulary, match=rf"^decoding\.{key}={tmp_path}/small\.arpa: 2 of 2 words of the model are not in the"
+    ):
         load_scorer(Units("words", ("ONE", "TWO")), decoding, TextRecipe(), tmp_path, None)
 
 

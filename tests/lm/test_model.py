@@ -199,7 +199,7 @@ def test_a_bad_line_is_named(old, new, message, tmp_path):
 @pytest.mark.parametrize("size", range(len(GOOD) - len(b"\\end\\\n") + 1))
 def test_a_file_that_is_cut_off_anywhere_is_told_so(size, tmp_path):
     (tmp_path / "cut.arpa").write_bytes(GOOD[:size])
-    with pytest.raises(BadLanguageModel, match=r"it is cut off|this is not an ARPA file"):
+    with pytest.raises(BadLanguageModel, match=r"it is cut off|it may be cut off|this is not an ARPA file"):
         NgramModel.read(tmp_path / "cut.arpa")
 
 

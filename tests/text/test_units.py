@@ -200,7 +200,7 @@ def test_a_symbol_that_stands_twice_is_named():
 def test_a_broken_bpe_model_is_refused():
     with pytest.raises(BadCorpus, match="no sentencepiece model"):
         Units("bpe", ("a",), b"junk").labels("a")
-    with pytest.raises(BadCorpus, match=r"^units\.json: 4 bytes that are no sentencepiece model"):
+    with pytest.raises(BadCorpus, match=r"^units\.json: units: 4 bytes that are no sentencepiece model"):
         Units("bpe", ("a",), b"junk").check_model("units.json")
 
 
