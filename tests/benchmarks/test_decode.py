@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rigs.decoding import Ours, Peers, Task, log_likelihood
+from benchmarks.rigs.label_decoding import label_rows
 from benchmarks.rigs.neural_decoding import neural_rows
 from benchmarks.rigs.spoken_text import Language
 
@@ -39,6 +40,13 @@ def test_rows_have_the_rates_of_a_neural_language_model_and_its_calls_an_utteran
     rows = list(neural_rows(language.units, language.utterances(2), 4))
     assert [row.unit for row in rows] == ["utterances/core-s"] * 2 + ["prefixes/utterance"]
     assert all(row.value > 0 for row in rows)
+
+
+def test_rows_of_the_search_by_label_have_its_rate_and_its_own_share():
+    rate, share = label_rows(beam=3, utterances=1)
+    assert rate.unit == "utterances/core-s"
+    assert rate.value > 0
+    assert 0 < share.value < 1
 
 
 def test_texts_of_the_language_are_those_of_its_units():
