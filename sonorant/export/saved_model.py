@@ -114,7 +114,7 @@ def _compare(exported: ExportedModel, model: Model) -> None:
     if isinstance(model, Streaming):
         _check("trained one, block by block,", frames, _stepped(model, features), _TOLERANCE)
     else:
-        _check("trained one", frames, _batched(model, features, padding=0), _TOLERANCE)
+        _check("trained one", frames, _whole(model, features[np.newaxis], len(features)), _TOLERANCE)
     _check("trained one, on the whole in a padded batch,", frames, _batched(model, features, 7), _ORDER_TOLERANCE)
     if graph is not exported:
         _check("graph of the trained one", _recognized(exported, features), frames, _KERNEL_TOLERANCE)
@@ -149,7 +149,12 @@ def _batched(model: Model, features: Features, padding: int) -> NDArray[np.float
     batch = np.zeros((2, len(features) + padding, features.shape[1]), np.float32)
     batch[0, : len(features)] = features
     batch[1, : len(features)] = features[::-1]
-    inputs = Inputs(tf.constant(batch), tf.constant([len(features), batch.shape[1]]))
+    return _whole(model, batch, len(features), batch.shape[1])
+
+
+def _whole(model: Model, batch: Features, *lengths: int) -> NDArray[np.float32]:
+    """Return the frames of the first of whole utterances, Float32[utterances, vectors, bins]."""
+    inputs = Inputs(tf.constant(batch), tf.constant(lengths))
     if isinstance(model, LabelSynchronous):
         outputs, lengths = model.encode(*inputs[:2])
     else:
