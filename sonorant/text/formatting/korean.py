@@ -92,7 +92,8 @@ def _numbers(tokens: Tokens, i: int) -> list[tuple[str, int, str, int]]:
     said, end = "", i
     found: list[tuple[str, int, str, int]] = []
     before = tokens.at(i - 1)
-    if tokens.at(i)[:1] in LARGE and before and sino_prefix(before) == before:
+    is_number = sino_prefix(before) == before or (before[:1].isdigit() and before.endswith("일"))  # written as a day
+    if tokens.at(i)[:1] in LARGE and before and is_number:
         return found  # 만 of 삼천 만 is no 10,000
     while end < len(tokens):
         word = tokens.at(end)

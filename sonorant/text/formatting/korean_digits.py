@@ -33,6 +33,8 @@ def _sure(tokens: Tokens, end: int, words: tuple[str, ...], figures: str, counti
     after = tokens.at(end)
     single = max(map(len, words)) == 1
     counted = counter(after)
+    if after[:1].isdigit():  # written already; of a text as it was said the digits before would be, too
+        return False
     if (counted and counted[0] not in _DIGIT_COUNTERS) or (after and sino_prefix(after) == after):
         return False
     if figures[0] == "0":

@@ -29,6 +29,15 @@ def test_formatting_twice_is_formatting_once(language, data):
     assert formatter(language).text(once) == once
 
 
+@pytest.mark.parametrize(
+    "said", ["영 이사 이십", "삼 영 삼 백 퍼센트", "공 삼 공 세 시간", "천 이 일 만 이십", "십 이 일 만 원"]
+)
+def test_figures_do_not_let_the_words_beside_them_be_read(said):
+    once = formatter("ko").text(said)
+    assert once != said
+    assert formatter("ko").text(once) == once
+
+
 @pytest.mark.parametrize("language", VOCABULARIES)
 @given(data=st.data())
 def test_every_word_is_in_one_group_and_words_alone_are_verbatim(language, data):
