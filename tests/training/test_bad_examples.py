@@ -9,6 +9,7 @@ from training.harness import run, tiny_trainer, weights
 from training.tiny import tiny_example, tiny_recipe
 
 from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import Reason
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.rejections import TooManyRejected
@@ -48,6 +49,18 @@ def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_
     np.testing.assert_array_equal(weights(trainer)[12:], before[12:])  # all but mean and deviation
 
 
+class Watched(SingleProcess):
+    """Notes which checkpoints there are at each gather, where all ranks are at the same time."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder, self.seen = folder, []
+
+    def gather(self, value):
+        self.seen.append([path.name for path in self.folder.glob("step-*")])
+        return super().gather(value)
+
+
 def test_a_run_that_stops_so_keeps_its_last_good_weights_and_goes_on_from_them(ledger, tmp_path):
     recipe = tiny_recipe(epochs=1, max_bad_steps=2)
     trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
@@ -60,8 +73,11 @@ def test_a_run_that_stops_so_keeps_its_last_good_weights_and_goes_on_from_them(l
         return item
 
     trainer.parts.feeder.get = get
+    watched = Watched(tmp_path / "checkpoints")
+    trainer.ports = dataclasses.replace(trainer.ports, collective=watched)
     with pytest.raises(NonFiniteSteps, match=r"step 5: .* the latest checkpoint has what was learnt before"):
         run(trainer)
+    assert watched.seen[-2:] == [[], ["step-00000005"]]  # no rank ends before it is written
     kept = load_checkpoint(tmp_path / "checkpoints", "latest")
     assert (kept.progress.step, kept.progress.skipped_steps, kept.progress.bad_steps) == (5, 2, 0)
     for name, weight in trainer.parts.step.model.named_weights().items():
