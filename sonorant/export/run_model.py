@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
-from sonorant.recipe.differences import differences
+from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units
@@ -24,8 +24,8 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     recipe = load_recipe(run.recipe)
     units = _units(run.shards / "units.json")
     checkpoint = averaged_checkpoint(run.checkpoints, which, average)
-    if found := differences(checkpoint.identity, identity(recipe)):
-        raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {', '.join(found)}; train again")
+    if found := first_differences(checkpoint.identity, identity(recipe)):
+        raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {found}; train again")
     version, content = newest_version(run.exports / recipe.name)
     own = content_sha256(checkpoint.evaluated, recipe, units)
     if content == (ensemble_sha256([own, *(read_manifest(o).content_sha256 for o in others)]) if others else own):

@@ -43,6 +43,7 @@ _ORDER_TOLERANCE = 1e-3
 # Vectors of the random stream on which the two are compared.
 _CHECKED_VECTORS = 50
 _CHECKED_LABELS = 5
+_PADDING = 7  # vectors
 
 
 def export_model(
@@ -115,7 +116,7 @@ def _compare(exported: ExportedModel, model: Model) -> None:
         _check("trained one, block by block,", frames, _stepped(model, features), _TOLERANCE)
     else:
         _check("trained one", frames, _whole(model, features[np.newaxis], len(features)), _TOLERANCE)
-    _check("trained one, on the whole in a padded batch,", frames, _batched(model, features, 7), _ORDER_TOLERANCE)
+    _check("trained one, on the whole in a padded batch,", frames, _batched(model, features), _ORDER_TOLERANCE)
     if graph is not exported:
         _check("graph of the trained one", _recognized(exported, features), frames, _KERNEL_TOLERANCE)
     if isinstance(model, LabelSynchronous):
@@ -144,9 +145,9 @@ def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
     return np.concatenate(parts[framing.lead :])
 
 
-def _batched(model: Model, features: Features, padding: int) -> NDArray[np.float32]:
-    """Return the frames of an utterance that is followed by so many vectors of padding, beside one that is longer."""
-    batch = np.zeros((2, len(features) + padding, features.shape[1]), np.float32)
+def _batched(model: Model, features: Features) -> NDArray[np.float32]:
+    """Return the frames of an utterance that is followed by padding, beside one that is longer."""
+    batch = np.zeros((2, len(features) + _PADDING, features.shape[1]), np.float32)
     batch[0, : len(features)] = features
     batch[1, : len(features)] = features[::-1]
     return _whole(model, batch, len(features), batch.shape[1])
