@@ -205,7 +205,7 @@ def test_a_file_that_is_cut_off_anywhere_is_told_so(size, tmp_path):
 
 def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(GOOD,))
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(GOOD,), daemon=True)
     writer.start()
     with pytest.raises(BadLanguageModel, match=r"pipe: is a pipe; expected a file"):
         NgramModel.read(tmp_path / "pipe")
