@@ -59,13 +59,19 @@ class ConvLstmCtc(Streaming):
         names = {"inputs_normal": bins, "convolution_normal": recipe.filters}
         names |= {f"lstm_{i}_normal": recipe.cells for i in range(recipe.layers)}
         normal = [BatchNormalisation(n, name) for name, n in names.items()] if recipe.batch_normalisation else []
-        self.batch_normalisation = normal
+        self._normal = normal
+        self._active = tuple(range(recipe.layers))
         self.drop = Dropout(recipe.dropout)
         self.projection = Dense(
             units + 1, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="projection"
         )
         self.projection.build((None, recipe.cells))
         self.built = True
+
+    @property
+    def batch_normalisation(self) -> list[BatchNormalisation]:  # type: ignore[override]
+        """See `Model`: of the input, the convolution, and the layers in use."""
+        return [self._normal[i] for i in (0, 1, *(2 + i for i in self._active))] if self._normal else []
 
     def outputs(self, inputs: Inputs, dropout_seed: tf.Tensor | None = None) -> Outputs:
         """See `Model`: `frames`, one for every `stride` vectors that a whole window of the convolution begins with."""
@@ -105,6 +111,10 @@ class ConvLstmCtc(Streaming):
         later = tf.ensure_shape(vectors[:, self.framing.block :], history.shape)
         return log_probs, [later, blocks + 1, *after]
 
+    def set_layers(self, count: int) -> None:
+        """See `Model`."""
+        self._active = (*range(count - 1), self.recipe.layers - 1)
+
     def set_dropout(self, rate: float) -> None:
         """See `Model`."""
         self.drop.rate.assign(rate)
@@ -120,16 +130,15 @@ class ConvLstmCtc(Streaming):
         hidden = self._normalised(1, tf.nn.relu(hidden), present)
         hidden = tf.transpose(hidden, (1, 0, 2))  # the kernel's loop wants [T', B, filters]
         present = None if present is None else tf.transpose(present, (1, 0, 2))
-        after: list[tf.Tensor] = []
-        for i, layer in enumerate(self.encoder):
-            hidden, *last = layer(hidden, state[2 * i], state[2 * i + 1])
-            after += last
+        after = list(state)
+        for i in self._active:
+            hidden, after[2 * i], after[2 * i + 1] = self.encoder[i](hidden, state[2 * i], state[2 * i + 1])
             hidden = self.drop(self._normalised(2 + i, hidden, present), seed=dropout_seed, layer=i)
         log_probs = tf.nn.log_softmax(_LOGITS[self.recipe.logits](self.projection(hidden)))
         return tf.transpose(log_probs, (1, 0, 2)), after
 
     def _normalised(self, layer: int, values: tf.Tensor, present: tf.Tensor | None) -> tf.Tensor:
-        return self.batch_normalisation[layer](values, present=present) if self.batch_normalisation else values
+        return self._normal[layer](values, present=present) if self._normal else values
 
 
 def _present(lengths: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:

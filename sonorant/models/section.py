@@ -92,6 +92,16 @@ class ConvLstmCtcRecipe(ModelSection):
         lead = max(0, -(-beyond // self.stride))
         return Framing(block=self.stride, lead=lead, tail=lead * self.stride - beyond)
 
+    @property
+    def fewest_layers(self) -> int | None:
+        """See `ModelSection`: the first and the top one."""
+        return 2
+
+    @property
+    def encoder_layers(self) -> int:
+        """See `ModelSection`."""
+        return self.layers
+
 
 class DelayedLstmRecipe(LstmCtcRecipe):
     """Uni-directional LSTM encoder whose output comes some vectors late, for right context."""

@@ -23,6 +23,7 @@ LSTM = {"family": "lstm_ctc", "layers": 4, "cells": 5, "dropout": 0.1}
 BFA = {"family": "bfa", "layers": 4, "cells": 4, "pooling": [2], "decoder_cells": 5, "embedding": 4, "attention": 4}
 BFA |= {"readout": 4}
 MOCHA = BFA | {"family": "mocha"}
+CONVOLUTION = {"family": "conv_lstm_ctc", "layers": 4, "cells": 5, "filters": 3, "width_vectors": 2, "stride": 1}
 
 
 def growing(model, **training):
@@ -37,7 +38,7 @@ def test_stages_take_their_epochs_and_then_all_layers_train():
     assert encoder_layers(tiny_recipe(), 0) is None
 
 
-@pytest.mark.parametrize("model", [LSTM, BFA, MOCHA])
+@pytest.mark.parametrize("model", [LSTM, BFA, MOCHA, CONVOLUTION])
 def test_few_layers_are_the_lower_ones_and_the_top_one(model):
     """Against a model that has just these layers, and their weights."""
     deep = build_model(growing(model).model, BINS, tiny_units().size, seed=3)
@@ -54,8 +55,9 @@ def test_few_layers_are_the_lower_ones_and_the_top_one(model):
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_layer_changes_from_the_stage_on_that_inserts_it(tmp_path):
-    trainer = tiny_trainer(growing(LSTM), tmp_path, MemoryLedger(22), total=22)
+@pytest.mark.parametrize("model", [LSTM, CONVOLUTION])
+def test_a_layer_changes_from_the_stage_on_that_inserts_it(tmp_path, model):
+    trainer = tiny_trainer(growing(model), tmp_path, MemoryLedger(22), total=22)
     before = trainer.parts.step.model.named_weights()
     changed = []
     save = trainer.save
@@ -117,24 +119,23 @@ def test_a_resumption_without_stages_trains_all_layers_and_says_so(tmp_path):
     assert (best.layers, best.dev) == (4, 9.0)
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A run that nobody stopped, and its folder."""
-    folder = tmp_path_factory.mktemp("whole")
-    trainer = tiny_trainer(growing(LSTM), folder, MemoryLedger(22), total=22)
+@pytest.fixture(scope="module", params=[LSTM, CONVOLUTION], ids=["lstm", "convolution"])
+def whole(tmp_path_factory, request):
+    """A run that nobody stopped, with its recipe and folder."""
+    folder, recipe = tmp_path_factory.mktemp("whole"), growing(request.param)
+    trainer = tiny_trainer(recipe, folder, MemoryLedger(22), total=22)
     run(trainer)
-    return trainer, folder
+    return recipe, trainer, folder
 
 
 @pytest.mark.parametrize("iterations", [4, 9, 17])
 def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(whole, tmp_path, iterations):
-    recipe, ledger = growing(LSTM), MemoryLedger(22)
+    (recipe, undisturbed, folder), ledger = whole, MemoryLedger(22)
     assert (
         run(tiny_trainer(recipe, tmp_path / "cut", ledger, total=22, terminate_after=iterations)) is Reason.TERMINATED
     )
     second = tiny_trainer(recipe, tmp_path / "cut", ledger, total=22)
     run(second)
-    undisturbed, folder = whole
     np.testing.assert_array_equal(weights(second), weights(undisturbed))
     assert [r["wer"] for r in lines(tmp_path / "cut", "dev")] == [r["wer"] for r in lines(folder, "dev")]
 
@@ -145,6 +146,7 @@ def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(whole, tmp_p
         (LSTM, [3, 3], r"model\.layers=4: must rise from at least 2"),
         (LSTM, [2, 4], "stay below model.layers"),
         (BFA | {"pooling": [2, 2, 1]}, [2], "from at least 3"),
+        (CONVOLUTION, [1], "greater than or equal to 2"),
         ({"family": "deep_speech", "cells": 3}, [2], r"deep_speech cannot grow"),
     ],
 )
