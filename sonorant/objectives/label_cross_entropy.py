@@ -21,8 +21,9 @@ class LabelCrossEntropy:
     """Teacher forcing, with scheduled sampling (Bengio 2015), label smoothing and joint CTC (Kim 2017) as options.
 
     Minimises (1 - w) CE + w CTC + q QUA + h HEAD of each utterance, where w is `training.ctc_weight`, q
-    `quantity_weight`, h `head_weight`, and CE is summed over labels; CTC is that of `CtcObjective`, guided if the
-    recipe says so, QUA `quantity_loss`, and HEAD `head_alignment_loss` at CTC's spikes, or `head_delay_frames` later.
+    `quantity_weight`, h `head_weight`, or 0 in the first `head_after_steps`, and CE is summed over labels; CTC is that
+    of `CtcObjective`, guided if the recipe says so, QUA `quantity_loss`, and HEAD `head_alignment_loss` at CTC's
+    spikes, or `head_delay_frames` later.
     Needs a model with `labels`, with `frames` if w is not 0, and `attention` if q or h is not. Reports "loss", the
     cross-entropy without smoothing; "label_error", the share of labels, the end among them, that are not the most
     probable; "ctc", "quantity" and "heads" if w, q and h are not 0.
@@ -54,9 +55,12 @@ class LabelCrossEntropy:
         return {"labels": np.array(labels)}
 
     def schedule(self, step: int) -> tuple[float, ...]:
-        """Return the share of labels before each that are drawn from the model, and CTC's schedule."""
+        """Return the share of labels before each that are drawn from the model; with CTC h and its schedule too."""
         share = self._training.sampling * min(1.0, step / self._training.sampling_steps)
-        return (share,) if self._ctc is None else (share, *self._ctc.schedule(step))
+        if self._ctc is None:
+            return (share,)
+        heads = self._training.head_weight if step >= self._training.head_after_steps else 0.0
+        return (share, heads, *self._ctc.schedule(step))
 
     def losses(self, model: Model, batch: BatchTensors, schedule: tf.Tensor, dropout_seed: tf.Tensor) -> Losses:
         """See `Objective`."""
@@ -70,7 +74,7 @@ class LabelCrossEntropy:
             minimised = label_cross_entropy(outputs.labels, due, lengths + 1, self._training.label_smoothing)
         reported = {"loss": loss, "label_error": label_error(outputs.labels, due, lengths + 1)}
         if self._ctc is not None:
-            ctc, weight = self._ctc.losses_of(outputs, batch, schedule[1:]), self._training.ctc_weight
+            ctc, weight = self._ctc.losses_of(outputs, batch, schedule[2:]), self._training.ctc_weight
             minimised = (1 - weight) * minimised + weight * ctc.minimised
             reported["ctc"] = ctc.reported["loss"]
         if self._training.quantity_weight:
@@ -80,7 +84,7 @@ class LabelCrossEntropy:
             spikes = ctc_spikes(outputs.frames, outputs.lengths, labels, lengths)
             frames = delayed(spikes, self._training.head_delay_frames, outputs.lengths)
             reported["heads"] = head_alignment_loss(outputs.attention, frames, lengths)
-            minimised += self._training.head_weight * reported["heads"]
+            minimised += schedule[1] * reported["heads"]
         return Losses(minimised, reported)
 
 

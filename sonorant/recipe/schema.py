@@ -154,11 +154,12 @@ class Recipe(Section):
                 f"found model.family={family}, training.ctc_weight={training.ctc_weight}; set it to 0, or take mocha "
                 "and a ctc_weight above 0, such as 0.3"
             )
-        if training.head_delay_frames and not training.head_weight:
-            raise ValueError(
-                f"training.head_delay_frames={training.head_delay_frames} with training.head_weight=0: nothing aligns "
-                "heads; set it to 0, or head_weight above 0, such as 0.5"
-            )
+        for name in ("head_delay_frames", "head_after_steps"):
+            if (value := getattr(training, name)) and not training.head_weight:
+                raise ValueError(
+                    f"training.{name}={value} with training.head_weight=0: nothing aligns heads; set it to 0, or "
+                    "head_weight above 0, such as 0.5"
+                )
         if self.model.label_synchronous and (training.objective != "ctc" or self.decoding.jitter_ms):
             raise ValueError(
                 f"training.objective={training.objective}, decoding.jitter_ms={self.decoding.jitter_ms}: model.family="

@@ -130,6 +130,12 @@ class TrainingRecipe(Section):
         description="How many encoded frames behind their labels heads are to stop (with head_weight), so that each "
         "label is told after what comes next was heard, and as much later; model.chunk should reach back to it.",
     )
+    head_after_steps: int = Field(
+        0,
+        ge=0,
+        description="Steps before heads are aligned (with head_weight), in which joint CTC finds where labels are. "
+        "Long texts of many units need them: heads that follow a CTC which knows nothing keep it from learning.",
+    )
     mwer_hypotheses: int = Field(
         0,
         ge=0,

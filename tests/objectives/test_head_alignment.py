@@ -79,11 +79,12 @@ def test_heads_are_aligned_behind_their_labels_by_the_recipes_delay():
     outputs = model.outputs(Inputs(features, lengths, labels, counts), seed)
     frames = ctc_spikes(outputs.frames, outputs.lengths, labels, counts)
     for delay in (0, 2):
-        training = TrainingRecipe(ctc_weight=0.3, head_weight=1.0, head_delay_frames=delay)
+        training = TrainingRecipe(ctc_weight=0.3, head_weight=2.0, head_delay_frames=delay, head_after_steps=5)
         objective = LabelCrossEntropy(training, Units("words", tuple("abcde")), FeaturesRecipe(), model.framing)
-        found = objective.losses(model, batch, tf.zeros(2), seed).reported["heads"]
+        before, after = (objective.losses(model, batch, tf.constant(objective.schedule(n)), seed) for n in (4, 5))
         expected = head_alignment_loss(outputs.attention, delayed(frames, delay, outputs.lengths), counts)
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        np.testing.assert_allclose(after.reported["heads"], expected, rtol=1e-4)
+        np.testing.assert_allclose(after.minimised - before.minimised, 2 * expected, rtol=1e-3)
 
 
 def test_hard_attention_learns_to_transcribe():
@@ -99,7 +100,7 @@ def test_hard_attention_learns_to_transcribe():
     @tf.function(reduce_retracing=True)
     def step(batch, seed, rate):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(objective.losses(model, batch, tf.zeros(2), seed).minimised)
+            loss = tf.reduce_mean(objective.losses(model, batch, tf.constant(objective.schedule(0)), seed).minimised)
         gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)]
         adam.update(tf.clip_by_global_norm(gradients, 5.0)[0], rate)
 

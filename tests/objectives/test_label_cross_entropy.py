@@ -103,6 +103,11 @@ def test_the_share_of_sampling_rises_linearly():
     assert objective().schedule(99) == (0.0,)
 
 
+def test_heads_are_aligned_after_their_first_steps():
+    chosen = objective(ctc_weight=0.3, head_weight=2, head_after_steps=10)
+    assert [chosen.schedule(step)[1] for step in (0, 9, 10, 99)] == [0.0, 0.0, 2.0, 2.0]
+
+
 def test_targets_are_the_units():
     assert objective().targets(example("two one one"), 7)["labels"].tolist() == [3, 1, 1]
 

@@ -64,6 +64,10 @@ def test_a_tiny_task_is_learnt(tmp_path):
             r"training.head_delay_frames=4 with training.head_weight=0: nothing aligns heads",
         ),
         (
+            {"model": {**MOCHA, "ctc": True}, "training": {"head_after_steps": 9, "ctc_weight": 0.3}},
+            r"training.head_after_steps=9 with training.head_weight=0: nothing aligns heads",
+        ),
+        (
             {"training": {"quantity_weight": 1.0}},
             r"training.quantity_weight=1.0: model.family=bfa has no attention that",
         ),
