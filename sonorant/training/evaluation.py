@@ -138,7 +138,7 @@ class WerEvaluator:
         for utterance in reversed(self._utterances[: len(self._utterances) // 2 + 1]):
             with suppress(RejectedExample):
                 labels = self._units.labels(utterance.text)
-                if is_plottable(len(utterance.features), len(labels)):
+                if is_plottable(self._model.framing.frames(len(utterance.features)), len(labels)):
                     return self._align(utterance.features, labels)
         return None
 

@@ -41,8 +41,11 @@ def test_with_attention_a_label_and_the_end_have_its_weights():
     assert found.labels == (*EXAMPLE.text.split(), "</s>")
 
 
-def evaluator(dev):
-    made = WerEvaluator(model_of({"family": "lstm_ctc", "layers": 1, "cells": 8}), tiny_units(), dev, SingleProcess())
+LSTM = {"family": "lstm_ctc", "layers": 1, "cells": 8}
+
+
+def evaluator(dev, section=LSTM):
+    made = WerEvaluator(model_of(section), tiny_units(), dev, SingleProcess())
     made.load()
     return made
 
@@ -57,6 +60,13 @@ def test_the_utterance_of_median_length_is_shown_that_can_be_spelt_and_plotted()
     assert evaluator([long]).alignment() is None
     assert evaluator([]).alignment() is None
     assert [is_plottable(20_000, 1), is_plottable(20_001, 1), is_plottable(9, 0)] == [True, False, False]
+
+
+def test_an_utterance_that_makes_no_frame_is_not_shown():
+    section = {"family": "conv_lstm_ctc", "layers": 1, "cells": 4, "filters": 4, "width_vectors": 8, "stride": 1}
+    short, long = (DevUtterance(np.zeros((n, BINS), np.float32), text) for n, text in ((7, "one"), (8, "two")))
+    assert evaluator([short, short, long], section).alignment() is None
+    assert evaluator([short, long, long], section).alignment().weights.shape == (1, 1)
 
 
 def test_every_evaluation_of_dev_logs_it_and_draws_it(tmp_path):
