@@ -69,6 +69,7 @@ class NormalisedSection(ModelSection):
     memory_vectors: float = Field(
         67,
         ge=1,
+        le=1_000_000,
         description="Vectors after which the running mean has forgotten all but a 1/e; the running level forgets a "
         "peak in ten times as many.",
     )

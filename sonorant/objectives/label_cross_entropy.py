@@ -78,7 +78,9 @@ class LabelCrossEntropy:
             minimised = (1 - weight) * minimised + weight * ctc.minimised
             reported["ctc"] = ctc.reported["loss"]
         if self._training.quantity_weight:
-            reported["quantity"] = quantity_loss(outputs.attention, lengths + 1)
+            # With aligned heads that of the end stops at no frame.
+            attending = lengths if self._training.head_weight else lengths + 1
+            reported["quantity"] = quantity_loss(outputs.attention, attending)
             minimised += self._training.quantity_weight * reported["quantity"]
         if self._training.head_weight:
             spikes = ctc_spikes(outputs.frames, outputs.lengths, labels, lengths)

@@ -43,7 +43,7 @@ class Recipe(Section):
 
     version: Literal[1] = Field(description="Version of this schema.")
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="Name of the run and of the exported model.")
-    seed: int = Field(0, ge=0, description="Seed of all random numbers.")
+    seed: int = Field(0, ge=0, lt=2**31, description="Seed of all random numbers.")
     corpus: CorpusRecipe = Field(description="Recordings and transcripts.")
     text: TextRecipe = Field(TextRecipe(), description="Transcripts and units.")
     stages: tuple[StageRecipe, ...] = Field(

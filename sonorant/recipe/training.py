@@ -32,6 +32,7 @@ class TrainingRecipe(Section):
     unroll_vectors: int = Field(
         0,
         ge=0,
+        le=1_000_000,
         description="Truncated unrolling: vectors of a chunk, within which gradients run; each chunk makes a step, and "
         "the state is carried to the next one (lstm_ctc and delayed_lstm). With CTC a forward pass over whole "
         "utterances precedes a batch's chunks, for the posteriors that they are trained towards. 0: full unrolling, of "
@@ -70,7 +71,7 @@ class TrainingRecipe(Section):
     decay_steps: int = Field(
         2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest."
     )
-    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate.")
+    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate; of a lower learning_rate, that.")
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
     max_rejected: Fraction = Field(
@@ -175,6 +176,15 @@ class TrainingRecipe(Section):
         ge=1,
         description="Checkpoints with the lowest WER or perplexity on dev to keep, as for `sonorant export --average`.",
     )
+
+    @model_validator(mode="after")
+    def _annealing(self) -> Self:
+        if self.anneal_dropout and self.anneal_patience > self.patience:
+            raise ValueError(
+                f"anneal_dropout={list(self.anneal_dropout)} with anneal_patience={self.anneal_patience} above "
+                f"patience={self.patience}: training ends before dropout is annealed; lower the one, or raise the other"
+            )
+        return self
 
 
 class TestSetRecipe(Section):

@@ -15,11 +15,11 @@ def learning_rate(step: int, recipe: TrainingRecipe, decays: int = 0) -> float:
     """
     if step < recipe.warmup_steps:
         return recipe.learning_rate * (step + 1) / (recipe.warmup_steps + 1)
+    lowest = min(recipe.final_learning_rate, recipe.learning_rate)
     if recipe.schedule == "newbob":
-        return max(recipe.final_learning_rate, recipe.learning_rate * recipe.newbob_decay**decays)
+        return max(lowest, recipe.learning_rate * recipe.newbob_decay**decays)
     share = min((step - recipe.warmup_steps) / recipe.decay_steps, 1.0)
-    span = recipe.learning_rate - recipe.final_learning_rate
-    return recipe.final_learning_rate + span * 0.5 * (1 + math.cos(math.pi * share))
+    return lowest + (recipe.learning_rate - lowest) * 0.5 * (1 + math.cos(math.pi * share))
 
 
 def decays(recipe: TrainingRecipe, before: float | None, after: float) -> bool:

@@ -86,6 +86,14 @@ def test_quantity_loss_is_added_with_its_weight_and_reported():
     assert "quantity" not in plain.reported
 
 
+def test_the_end_that_aligned_heads_stop_nowhere_for_is_no_part_of_the_quantity():
+    model, tensors, seed = tiny_mocha(ctc=True), batch([[0, 1, 3], [2, 0, 0]], [3, 1]), tf.constant([1, 2])
+    chosen = objective(quantity_weight=2, ctc_weight=0.3, head_weight=1)
+    found = chosen.losses(model, tensors, tf.constant(chosen.schedule(0)), seed).reported["quantity"]
+    attention = model.outputs(_inputs(tensors), seed).attention
+    np.testing.assert_allclose(found, quantity_loss(attention, tf.constant([3, 1])), rtol=1e-5)
+
+
 def _inputs(tensors):
     return Inputs(tensors.features, tensors.lengths, *tensors.targets["labels"])
 

@@ -24,6 +24,12 @@ def test_rate_rises_linearly_and_falls_by_a_cosine(step, rate):
     assert learning_rate(step, RECIPE) == pytest.approx(rate)
 
 
+def test_no_rate_is_above_the_highest():
+    for schedule in ("cosine", "newbob"):
+        recipe = TrainingRecipe(schedule=schedule, learning_rate=1e-6, warmup_steps=2, final_learning_rate=1e-5)
+        assert [learning_rate(step, recipe) for step in (1, 2, 9999)] == pytest.approx([2e-6 / 3, 1e-6, 1e-6])
+
+
 NEWBOB = TrainingRecipe(
     schedule="newbob",
     learning_rate=8e-3,
