@@ -213,6 +213,7 @@ class Rank:
             "audio_hours": progress.audio_s / 3600,
             "audio_hours_per_second": progress.audio_s / 3600 / progress.elapsed_s if progress.elapsed_s else 0.0,
             "looks_without_better": progress.looks_without_better,
+            "layers": progress.layers,
             "ledger": {
                 "committed": committed,
                 "rejected": sum(c.rejected for c in counts.values()),

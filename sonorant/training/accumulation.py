@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.tensorflow import tf
+from sonorant.training.checkpoint_files import BadCheckpoint
 
-__all__ = ["Accumulation"]
+__all__ = ["Accumulation", "check_sums"]
 
 
 class Accumulation:
@@ -51,3 +52,13 @@ class Accumulation:
         """Take over what `state` returned."""
         self.batches = int(state.get("batches", 0))
         self._sums = [tf.constant(state[str(i)]) for i in range(len(state) - 1)]
+
+
+def check_sums(summed: Sequence[str], own: Sequence[str]) -> None:
+    """Raise BadCheckpoint if batches wait for a step with other figures than `own`, of a step that takes them up."""
+    if summed and list(summed) != list(own):
+        raise BadCheckpoint(
+            f"training: the checkpoint has batches that wait for the next step, with the figures {', '.join(summed)}; "
+            f"expected {', '.join(own) or 'none, as truncated unrolling makes steps of chunks'}: go on as before to "
+            "the end of an epoch, or train into another run folder"
+        )

@@ -14,7 +14,8 @@ __all__ = ["WeightAverage"]
 class WeightAverage(tf.Module):
     """Average of a fixed list of variables; with decay 0 it is those variables themselves.
 
-    Early on the decay is (1 + t) / (10 + t), so that the first, random weights decay soon.
+    Early on the decay is (1 + t) / (10 + t), with t from the beginning or the last restart, so that the first, random
+    weights decay soon.
     """
 
     def __init__(self, variables: Sequence[tf.Variable], decay: float) -> None:
@@ -22,17 +23,20 @@ class WeightAverage(tf.Module):
         self._variables = list(variables)
         self._decay = decay
         self.averages = [tf.Variable(v, trainable=False) for v in variables] if decay else []
+        self._begun = tf.Variable(0.0, trainable=False)
 
     def update(self, t: tf.Tensor) -> None:
         """Average in the variables' values after update `t` (Float32, from 1)."""
         if not self._decay:
             return
-        decay = tf.minimum(self._decay, (1 + t) / (10 + t))
+        since = t - self._begun
+        decay = tf.minimum(self._decay, (1 + since) / (10 + since))
         for average, variable in zip(self.averages, self._variables, strict=True):
             average.assign(decay * average + (1 - decay) * variable)
 
-    def restart(self) -> None:
-        """Begin at the variables' present values."""
+    def restart(self, t: tf.Tensor | float = 0.0) -> None:
+        """Begin at the variables' present values, after update `t`."""
+        self._begun.assign(t)
         for average, variable in zip(self.averages, self._variables, strict=False):
             average.assign(variable)
 
@@ -49,13 +53,16 @@ class WeightAverage(tf.Module):
                 variable.assign(value)
 
     def state(self) -> dict[str, NDArray[np.float32]]:
-        """Return the averages by index; empty with decay 0."""
-        return {str(i): v.numpy() for i, v in enumerate(self.averages)}
+        """Return the averages by index, and "begun", when the last restart was; empty with decay 0."""
+        if not self._decay:
+            return {}
+        return {str(i): v.numpy() for i, v in enumerate(self.averages)} | {"begun": np.array(self._begun)}
 
     def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:
         """Take over what `state` returned; if it was empty, begin at the variables' present values."""
         if not state:
             self.restart()
             return
+        self._begun.assign(state.get("begun", 0.0))
         for i, average in enumerate(self.averages):
             average.assign(state[str(i)])

@@ -37,11 +37,13 @@ class BadCheckpoint(SonorantError):
 class Progress:
     """Progress of training; times in seconds, summed over resumptions.
 
-    batches: batches of the epoch that each rank has trained on; bad_steps: not finite, the latest in a row;
-    skipped_steps: all of those, of which `overflowed_steps` were so for the scale of the loss, and none of bad_steps;
-    dev: the evaluator's figure, with the weights of step `dev_step`; looks_without_better:
-    at dev, in a row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all;
-    train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
+    batches: batches of the epoch that each rank has trained on; summed: figures in the sums of batches that wait for
+    others to make a step, none if none waits; bad_steps: not finite, the latest in a row; skipped_steps: all of those,
+    of which `overflowed_steps` were so for the scale of the loss, and none of bad_steps; dev: the evaluator's figure,
+    with the weights of step `dev_step`; looks_without_better: at dev, in a row; extra_look: whether only the end of the
+    run asked for the last one, before which dev and best_dev were `dev_before` and `best_dev_before`; anneals: of
+    dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all; train_s: wall-clock time of the
+    loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -49,6 +51,7 @@ class Progress:
     batches: list[int] = field(default_factory=list)
     examples: int = 0
     audio_s: float = 0.0
+    summed: list[str] = field(default_factory=list)
     bad_steps: int = 0
     skipped_steps: int = 0
     overflowed_steps: int = 0
@@ -56,12 +59,32 @@ class Progress:
     dev_step: int | None = None
     best_dev: float | None = None
     looks_without_better: int = 0
+    extra_look: bool = False
+    dev_before: float | None = None
+    best_dev_before: float | None = None
     anneals: int = 0
     decays: int = 0
     layers: int | None = None
     train_s: float = 0.0
     session_s: float = 0.0
     elapsed_s: float = 0.0
+
+    def look(self, found: float, extra: bool) -> bool:
+        """Take in a figure on dev; return whether it is the best so far. extra: see the class; patience ignores it."""
+        better = self.best_dev is None or found < self.best_dev
+        self.extra_look, self.dev_before, self.best_dev_before = extra, self.dev, self.best_dev
+        self.dev, self.dev_step = found, self.step
+        if better:
+            self.best_dev = found
+        if not extra:
+            self.looks_without_better = 0 if better else self.looks_without_better + 1
+        return better
+
+    def forget_extra_look(self) -> None:
+        """Be as if there had been none, so that a run which goes on decides as one that never ended."""
+        if self.extra_look:
+            self.dev, self.dev_step, self.best_dev = self.dev_before, None, self.best_dev_before
+            self.extra_look = False
 
     @property
     def begun(self) -> bool:

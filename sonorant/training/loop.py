@@ -13,7 +13,7 @@ from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.parts import TrainerParts, TrainerPorts
-from sonorant.training.pretraining import encoder_layers
+from sonorant.training.pretraining import encoder_layers, has_all_layers
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.schedule import decays, learning_rate
 from sonorant.training.step import Notes, StepResult
@@ -44,6 +44,8 @@ class Trainer:
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
+        if self._over() not in (Reason.EPOCHS, Reason.TIME):
+            self.progress.forget_extra_look()
         self._grow()
         if reason := self._over():
             return reason
@@ -59,7 +61,7 @@ class Trainer:
 
     def _over(self) -> Reason | None:
         progress = self.progress
-        reason = reason_to_end(self._recipe, progress.epoch, progress.looks_without_better, progress.train_s)
+        reason = reason_to_end(self._recipe, progress.epoch, self._looks_in_vain(), progress.train_s)
         return None if reason is Reason.TIME and progress.dev is None else reason
 
     def _time_over(self) -> bool:
@@ -189,7 +191,7 @@ class Trainer:
             self.save(best=False)
             return Reason.TERMINATED
         if notes.time_over:
-            self.save(best=self._look_at_dev())
+            self.save(best=self._look_at_dev(extra=True))
             return Reason.TIME
         if notes.drained < self.ports.collective.size:
             return None
@@ -201,19 +203,23 @@ class Trainer:
         self.progress.epoch += 1
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
-        look = last or self.progress.epoch % self._recipe.dev_every_epochs == 0
+        due = self.progress.epoch % self._recipe.dev_every_epochs == 0
         before = self.progress.dev if self.progress.best_dev is not None else None  # none with these layers
-        better = look and self._look_at_dev()
-        if look and not better:
+        better = (due or last) and self._look_at_dev(extra=not due)
+        if due and not better:
             self._anneal()
-        if look and decays(self._recipe, before, self.progress.dev or 0.0):
+        if due and decays(self._recipe, before, self.progress.dev or 0.0):
             self.progress.decays += 1
         self.parts.step.decays = self.progress.decays
         self.save(best=better, over=self.progress.epoch - 1)
         self._grow()
         if last:
             return Reason.EPOCHS
-        return Reason.PATIENCE if self.progress.looks_without_better >= self._recipe.patience else None
+        return Reason.PATIENCE if self._looks_in_vain() >= self._recipe.patience else None
+
+    def _looks_in_vain(self) -> int:
+        """Return how long dev has been no better; patience waits for all layers."""
+        return self.progress.looks_without_better if has_all_layers(self.parts.recipe, self.progress.epoch) else 0
 
     def _grow(self) -> None:
         """Have the encoder's layers of the epoch; those with fewer are no measure of the best on dev."""
@@ -227,21 +233,21 @@ class Trainer:
         self.parts.evaluator.retrace()
         if self.progress.layers not in (None, layers):
             self.progress.best_dev, self.progress.looks_without_better = None, 0
+            self.parts.step.restart_average()
         self.progress.layers = self._layers = layers
 
-    def _look_at_dev(self) -> bool:
-        """Measure the evaluator's figure on dev; returns whether it is the best so far."""
+    def _look_at_dev(self, *, extra: bool) -> bool:
+        """Measure the evaluator's figure on dev; returns whether it is the best so far.
+
+        extra: only the end of the run asks for it, so patience does not count it, and a resumption forgets it.
+        """
         started_s = self.ports.clock()
         with self.parts.step.average.applied():
             found = self.parts.evaluator.measure(self._recognised)
             alignment = self.parts.evaluator.alignment() if self.ports.collective.rank == 0 else None
         self._lap()
-        progress = self.progress
-        better = progress.best_dev is None or found < progress.best_dev
-        progress.dev, progress.dev_step = found, progress.step
-        progress.best_dev = found if better else progress.best_dev
-        progress.looks_without_better = 0 if better else progress.looks_without_better + 1
-        self.ports.reporter.dev(progress, self.parts.evaluator.figure, self.ports.clock() - started_s, alignment)
+        better = self.progress.look(found, extra)
+        self.ports.reporter.dev(self.progress, self.parts.evaluator.figure, self.ports.clock() - started_s, alignment)
         return better
 
     def _anneal(self) -> None:
@@ -253,6 +259,7 @@ class Trainer:
         best = self.ports.collective.broadcast(best)
         assert best is not None, "dev was evaluated before"
         self.parts.step.restore(best)
+        self.parts.step.accumulation.take()  # batches of its epoch, which has gone on since
         self.parts.step.model.set_dropout(rate)
         self.progress.anneals += 1
         self.progress.dev_step = None  # the weights are others now
@@ -274,6 +281,7 @@ class Trainer:
         self.progress.batches = [batches for batches, _ in gathered]
         if self.ports.collective.rank == 0:
             step = self.parts.step
+            self.progress.summed = list(step.objective.reports) if step.accumulation.batches else []
             with step.average.applied():
                 evaluated = step.model.named_weights()
             checkpoint = Checkpoint(

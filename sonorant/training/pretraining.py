@@ -6,7 +6,7 @@ from the start; those of a layer that is not there yet get no gradient.
 
 from sonorant.recipe.schema import Recipe
 
-__all__ = ["encoder_layers"]
+__all__ = ["encoder_layers", "has_all_layers"]
 
 
 def encoder_layers(recipe: Recipe, epoch: int) -> int | None:
@@ -16,3 +16,9 @@ def encoder_layers(recipe: Recipe, epoch: int) -> int | None:
         return None
     stage = epoch // recipe.training.pretrain_epochs
     return stages[stage] if stage < len(stages) else recipe.model.encoder_layers
+
+
+def has_all_layers(recipe: Recipe, epoch: int) -> bool:
+    """Return whether no layer of the encoder is still to come in an epoch."""
+    layers = encoder_layers(recipe, epoch)
+    return layers is None or layers == recipe.model.encoder_layers

@@ -10,7 +10,7 @@ from sonorant.models.family import Model
 from sonorant.objectives.objective import BatchTensors, Losses, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import graph_function, tf
-from sonorant.training.accumulation import Accumulation
+from sonorant.training.accumulation import Accumulation, check_sums
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.checkpoints import Checkpoint
@@ -79,8 +79,11 @@ class StepResult:
 class TrainStep(tf.Module):
     """Gradients are sums over utterances, summed over ranks and divided by the global number of utterances.
 
-    So a short batch, or a rank without one, gives the same mean as one rank with all the examples.
+    So a short batch, or a rank without one, gives the same mean as one rank with all the examples. sums_batches:
+    whether several batches can make one step.
     """
+
+    sums_batches = True
 
     def __init__(self, model: Model, objective: Objective, recipe: Recipe, collective: Collective) -> None:
         super().__init__(name="train_step")
@@ -194,9 +197,14 @@ class TrainStep(tf.Module):
         initial.load(self.model)
         self.average.restart()
 
+    def restart_average(self) -> None:
+        """Begin the average of the weights anew: some that were random until now are trained from here on."""
+        self.average.restart(self.optimizer.t)
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Set weights, their average and the optimizer's state; raises WrongWeights or BadCheckpoint."""
         check_state(self.optimizer, checkpoint.optimizer)
+        check_sums(checkpoint.progress.summed, self.objective.reports if self.sums_batches else ())
         self.model.assign(checkpoint.weights)
         self.average.restore(checkpoint.average)
         self.optimizer.restore(checkpoint.optimizer)

@@ -41,6 +41,8 @@ class TruncatedStep(TrainStep):
     on_chunk: called at each chunk, so that a watchdog sees a long batch go on.
     """
 
+    sums_batches = False
+
     def __init__(
         self,
         model: Model,

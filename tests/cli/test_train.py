@@ -17,6 +17,7 @@ from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 
@@ -80,6 +81,21 @@ def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
     result = CliRunner().invoke(command, ["--recipe", str(recipe), "--run", str(run.path), *options])
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith(last)
+
+
+@pytest.mark.parametrize(("layers", "said"), [(2, "its encoder has 2 of 3 layers: training.pretrain_layers"), (3, "")])
+def test_a_training_that_ends_before_all_layers_are_in_says_so(tmp_path, monkeypatch, layers, said):
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    values = digits_recipe().model_dump(mode="json")
+    values["model"], values["training"]["pretrain_layers"] = {"family": "lstm_ctc", "layers": 3}, [2]
+    recipe, run = Recipe.model_validate(values), RunFolder(tmp_path / "run")
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(recipe))
+    run.path.mkdir()
+    totals = {"reason": "epochs", "epochs": recipe.training.epochs, "train_seconds": 9.0, "layers": layers}
+    run.totals.write_text(json.dumps(totals))
+    result = CliRunner().invoke(command, ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(run.path)])
+    assert result.exit_code == 0
+    assert result.output.splitlines()[-1].startswith(said or "training of")
 
 
 def test_checkpoints_that_cannot_be_gone_on_from_are_named(tmp_path, monkeypatch):

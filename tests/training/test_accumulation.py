@@ -9,7 +9,7 @@ from sonorant.delivery.ledger import MemoryLedger
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.training.batch import collate
-from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.labeller import Labeller
 from sonorant.training.loop import Reason
@@ -91,3 +91,18 @@ def test_a_run_that_is_stopped_between_the_batches_of_a_step_ends_with_the_same_
     np.testing.assert_array_equal(weights(second), weights(whole))
     assert second.progress.examples == whole.progress.examples == 44
     assert second.progress.step == whole.progress.step == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"mwer_hypotheses": 2}, "with the figures loss; expected loss, word_errors"),
+        ({"accumulate_batches": 1, "unroll_vectors": 4, "unroll_rows": 2}, "expected none, as truncated unrolling"),
+    ],
+)
+def test_batches_that_wait_join_none_of_another_objective(tmp_path, changed, expected):
+    ledger = MemoryLedger(22)
+    run(tiny_trainer(ACCUMULATING, tmp_path, ledger, total=22, terminate_after=3))
+    other = tiny_recipe(**({"epochs": 2, "accumulate_batches": 4, "weight_average": 0.9} | changed))
+    with pytest.raises(BadCheckpoint, match=expected):
+        tiny_trainer(other, tmp_path, ledger, total=22)

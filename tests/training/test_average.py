@@ -18,6 +18,18 @@ def test_average_forgets_the_start_and_comes_and_goes():
     np.testing.assert_array_equal(variable, [5.0])
 
 
+def test_a_restart_forgets_its_start_as_soon_as_the_first():
+    variable = tf.Variable([1.0])
+    average = WeightAverage([variable], decay=0.999)
+    average.restart(tf.constant(5000.0))
+    resumed = WeightAverage([variable], decay=0.999)
+    resumed.restore(average.state())
+    variable.assign([12.0])
+    for one in (average, resumed):
+        one.update(tf.constant(5001.0))
+        np.testing.assert_allclose(one.averages[0], [1 + 11 * 9 / 11], rtol=1e-6)
+
+
 def test_without_decay_the_weights_stay_as_they_are():
     variable = tf.Variable([1.0])
     average = WeightAverage([variable], decay=0.0)

@@ -107,6 +107,18 @@ def test_dropout_is_annealed_on_a_plateau_from_the_best_checkpoint_on(ledger, tm
     assert trainer.progress.anneals == 2
 
 
+def test_batches_that_waited_when_the_best_was_written_are_of_no_later_step(ledger, tmp_path):
+    values = annealing_recipe(4).model_dump(mode="json")
+    values["training"] |= {"accumulate_batches": 4, "anneal_dropout": [0.0], "anneal_patience": 1}
+    for minutes in (5 / 60, 0):  # the first, and only best, evaluation is in the middle of a step
+        recipe = Recipe.model_validate(values | {"training": values["training"] | {"max_minutes": minutes}})
+        trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+        trainer.parts.evaluator.measure = lambda recognised: 1.0
+        run(trainer)
+    assert trainer.progress.anneals == 1
+    assert sum(row["examples"] for row in lines(tmp_path, "step")) == trainer.progress.examples == 88
+
+
 def test_a_resumed_run_keeps_the_annealed_rate(ledger, tmp_path):
     first = tiny_trainer(annealing_recipe(3), tmp_path, ledger, total=22)
     first.parts.evaluator.measure = lambda recognised: 1.0
@@ -115,6 +127,11 @@ def test_a_resumed_run_keeps_the_annealed_rate(ledger, tmp_path):
     again.ports.reporter.close()
     assert again.progress.anneals == 1
     assert float(again.parts.step.model.drop.rate.numpy()) == pytest.approx(0.2)
+
+
+def test_dropout_that_would_never_be_annealed_is_refused():
+    with pytest.raises(ValueError, match="anneal_patience=10 above patience=3: training ends before"):
+        tiny_recipe(anneal_dropout=[0.0], anneal_patience=10, patience=3)
 
 
 def test_a_family_whose_dropout_is_fixed_is_refused_with_annealing():

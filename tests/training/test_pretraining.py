@@ -109,6 +109,20 @@ def test_patience_is_of_a_stage_also_where_a_run_resumes_between_two(tmp_path):
     assert trainer.progress.best_dev == 0.6
 
 
+def test_patience_waits_for_all_layers(tmp_path):
+    trainer = tiny_trainer(growing(LSTM, patience=1, epochs=9, pretrain_epochs=3), tmp_path, MemoryLedger(22), total=22)
+    trainer.parts.evaluator.measure = lambda recognised: 0.5
+    assert run(trainer) is Reason.PATIENCE
+    assert (trainer.progress.layers, trainer.progress.epoch) == (4, 8)
+
+
+def test_the_average_begins_anew_with_each_layer(tmp_path):
+    trainer = tiny_trainer(growing(LSTM), tmp_path, MemoryLedger(22), total=22)
+    run(trainer)
+    steps = [row["step"] for row in lines(tmp_path, "step") if row["epoch"] < 2]
+    assert trainer.parts.step.average.state()["begun"] == max(steps)
+
+
 def test_a_resumption_without_stages_trains_all_layers_and_says_so(tmp_path):
     run(tiny_trainer(growing(LSTM, epochs=1), tmp_path, MemoryLedger(22), total=22))
     assert load_checkpoint(tmp_path / "checkpoints", "latest").progress.layers == 2
