@@ -12,6 +12,8 @@ from sonorant.file_names import shown
 
 __all__ = ["command"]
 
+_MOST = 2**32 - 1  # words of a text
+
 
 @click.command("lm")
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT…", type=click.Path(dir_okay=False, path_type=Path))
@@ -20,7 +22,9 @@ __all__ = ["command"]
 @click.option(
     "--prune", metavar="'0 0 1'", help="Leave out n-grams of order 1, 2, … that occur no more often. [default: 0]"
 )
-@click.option("--words", type=click.IntRange(1), metavar="N", help="Keep the N commonest words; others are <unk>.")
+@click.option(
+    "--words", type=click.IntRange(1, _MOST), metavar="N", help="Keep the N commonest words; others are <unk>."
+)
 @click.option("--dev", type=click.Path(dir_okay=False, path_type=Path), help="Text to report the perplexity of.")
 @click.option(
     "--perplexity", "model", type=click.Path(dir_okay=False, path_type=Path), metavar="MODEL",
@@ -65,7 +69,7 @@ def _check(text: Path) -> None:
 
 def _thresholds(prune: str | None) -> list[int]:
     try:
-        return [int(value) for value in (prune or "0").replace(",", " ").split()]
+        return [min(int(value), _MOST) for value in (prune or "0").replace(",", " ").split()]
     except ValueError as error:
         raise click.BadParameter(f"--prune {prune}: expected whole numbers, such as '0 0 1'") from error
 

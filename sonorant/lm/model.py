@@ -1,5 +1,6 @@
 """N-gram models from files."""
 
+import codecs
 import gzip
 import io
 import mmap
@@ -16,11 +17,12 @@ from sonorant.errors import BadLanguageModel
 from sonorant.file_names import fault_of, shown
 from sonorant.lm import ngrams
 from sonorant.lm.perplexity import Perplexity
+from sonorant.text_file import GZIP
 
-__all__ = ["NgramModel", "open_text", "reading"]
+__all__ = ["NgramModel", "reading"]
 
 _PIECE = 1 << 22
-_GZIP = b"\x1f\x8b"
+_MARKS = {"<s>", "</s>"}
 _KENLM = b"mmap lm http://kheafield.com/code"
 _MOST_COMPRESSED = 30  # gzip makes ARPA files smaller by 3 to 6, and by no more than this
 
@@ -48,15 +50,17 @@ class NgramModel(ngrams.NgramModel):
             file.seek(0)
             if head == _KENLM:
                 return cls._read_kenlm(file)
-            return cls._read_arpa(file, head.startswith(_GZIP), path.stat().st_size, progress)
+            return cls._read_arpa(file, head.startswith(GZIP), path.stat().st_size, progress)
 
     @classmethod
     def _read_arpa(cls, file: BinaryIO, compressed: bool, size: int, progress: Callable[[float], None]) -> "NgramModel":
         reader = ngrams.ArpaReader(size * (_MOST_COMPRESSED if compressed else 1))
         text = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if compressed else file
-        while piece := text.read(_PIECE):
+        piece = text.read(_PIECE).removeprefix(codecs.BOM_UTF8)
+        while piece:
             reader.feed(piece)
-            progress(file.tell() / size)
+            progress(file.tell() / max(1, size))
+            piece = text.read(_PIECE)
         return cls(reader)
 
     @classmethod
@@ -65,12 +69,19 @@ class NgramModel(ngrams.NgramModel):
             return cls(np.frombuffer(mapped, np.uint8))
 
     def perplexity(self, sentences: Iterable[str]) -> Perplexity:
-        """Score sentences, words apart by white space, each between `<s>` and `</s>`; empty ones are passed over."""
+        """Score sentences, words apart by white space, each between `<s>` and `</s>`; empty ones are passed over.
+
+        Raises BadLanguageModel for a sentence that has these marks itself.
+        """
         log10 = log10_unknown = 0.0
         tokens = unknown = count = 0
         for sentence in sentences:
             if not sentence.strip():
                 continue
+            if mark := _MARKS.intersection(sentence.split()):
+                raise BadLanguageModel(
+                    f"sentence {sentence!r} has {min(mark)}: where sentences begin and end is known; leave it out"
+                )
             scored = self.score_sentence(sentence)
             log10, log10_unknown = log10 + scored.log10, log10_unknown + scored.log10_unknown
             tokens, unknown, count = tokens + scored.tokens, unknown + scored.unknown, count + 1
@@ -97,12 +108,3 @@ def reading(path: Path) -> Iterator[None]:
         raise BadLanguageModel(f"{shown(path)}: {error}") from error
     except OSError as error:
         raise BadLanguageModel(f"{shown(path)}: {fault_of(path, error)}") from error
-
-
-@contextmanager
-def open_text(path: Path) -> Iterator[BinaryIO]:
-    """Open a text file, gzipped or not; raises OSError."""
-    with open(path, "rb") as file:
-        head = file.read(len(_GZIP))
-        file.seek(0)
-        yield cast("BinaryIO", gzip.GzipFile(fileobj=file)) if head == _GZIP else file

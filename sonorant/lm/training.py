@@ -16,7 +16,8 @@ from sonorant.atomic import atomic_file
 from sonorant.errors import BadLanguageModel
 from sonorant.file_names import shown
 from sonorant.lm import ngrams
-from sonorant.lm.model import open_text, reading
+from sonorant.lm.model import reading
+from sonorant.text_file import open_text
 
 __all__ = ["MAX_ORDER", "Trained", "train"]
 

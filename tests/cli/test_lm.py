@@ -1,3 +1,5 @@
+import codecs
+import gzip
 from functools import partial
 
 import pytest
@@ -29,6 +31,33 @@ def test_trains_and_reports_perplexity(lm, tmp_path):
     assert len(again.output.splitlines()) == 2
 
 
+@pytest.mark.parametrize("wrapped", [gzip.compress, lambda text: codecs.BOM_UTF8 + text])
+def test_a_text_is_the_same_gzipped_or_behind_a_byte_order_mark_whatever_its_name(lm, tmp_path, wrapped):
+    for name in ("plain.gz", "wrapped.txt"):
+        (tmp_path / name).write_bytes((wrapped if name == "wrapped.txt" else bytes)(TEXT.encode()))
+        assert lm(name, "-o", f"{name}.arpa", "--dev", name).exit_code == 0
+    assert (tmp_path / "plain.gz.arpa").read_text() == (tmp_path / "wrapped.txt.arpa").read_text()
+    (tmp_path / "marked.arpa").write_bytes(codecs.BOM_UTF8 + (tmp_path / "plain.gz.arpa").read_bytes())
+    scores = [lm(name, "--perplexity", "marked.arpa").output.partition(": ")[2] for name in ("plain.gz", "wrapped.txt")]
+    assert scores[0] == scores[1] != ""
+
+
+@pytest.mark.parametrize("mark", ["<s>", "</s>"])
+def test_marks_of_sentences_are_refused_in_scoring_as_in_training(lm, tmp_path, mark):
+    assert lm("text.txt", "-o", "model.arpa").exit_code == 0
+    (tmp_path / "dev.txt").write_text(f"one two\ntwo {mark} three\n")
+    for arguments in (("dev.txt", "-o", "other.arpa"), ("dev.txt", "--perplexity", "model.arpa")):
+        done = lm(*arguments)
+        assert done.exception.exit_code == 65
+        assert mark in str(done.exception)
+
+
+def test_thresholds_beyond_any_count_leave_one_grams(lm):
+    done = lm("text.txt", "-o", "model.arpa", "-n", "2", "--prune", f"0 {10**30}")
+    assert done.exit_code == 0, done.exception
+    assert "2-grams: 0," in done.output
+
+
 @pytest.mark.parametrize("content", [None, b"", b" \n", b"one\n\xe9t\xe9\n"])
 def test_a_dev_text_that_cannot_be_scored_is_refused_before_training(lm, tmp_path, content):
     (tmp_path / "dev.txt").unlink()
@@ -48,6 +77,7 @@ def test_a_dev_text_that_cannot_be_scored_is_refused_before_training(lm, tmp_pat
         (("text.txt", "--perplexity", "b", "-n", "2"), "are for training"),
         (("text.txt", "-o", "a", "--prune", "0 x"), "expected whole numbers"),
         (("text.txt", "-o", "a", "-n", "7"), "7"),
+        (("text.txt", "-o", "a", "--words", str(10**30)), "4294967295"),
         ((), "TEXT"),
     ],
 )

@@ -1,8 +1,10 @@
 """Lines of a corpus' text file; a fault is confined to its line."""
 
+import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -10,12 +12,11 @@ from typing import BinaryIO, NamedTuple, cast
 from sonorant.corpus.utterance import Skipped
 from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, path_fault, shown
+from sonorant.text_file import open_text
 
 __all__ = ["LONGEST_LINE_BYTES", "Line", "text_lines", "whole_text"]
 
 LONGEST_LINE_BYTES = 1 << 20
-
-_BOM = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
@@ -37,10 +38,30 @@ def text_lines(path: Path) -> Iterator[Line]:
     A file whose name ends in .gz is unpacked. Raises BadCorpus if it is no file that can be opened, or gzip's data are
     damaged or cut short; Unavailable if the file system fails.
     """
+    return _lines(path, _opened)
+
+
+def whole_text(path: Path) -> Iterator[str]:
+    """Yield the text of each line of a file that must be text throughout, gzipped or not.
+
+    Raises BadCorpus, naming the line, and as `text_lines`.
+    """
+    for line in _lines(path, open_text):
+        if line.fault:
+            fault = line.left_out(line.fault)
+            raise BadCorpus(f"{fault.recording}: {fault.reason}; expected a text file in UTF-8, a sentence a line")
+        yield line.text
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+
+
+def _lines(path: Path, opener: Callable[[Path], AbstractContextManager[BinaryIO]]) -> Iterator[Line]:
     if fault := path_fault(path):
         raise BadCorpus(f"{shown(path)}: {fault}; expected a text file in UTF-8")
     try:
-        with _opened(path) as file:
+        with opener(path) as file:
             for number in count(1):
                 line = file.readline(LONGEST_LINE_BYTES + 2)
                 if not line:
@@ -52,22 +73,9 @@ def text_lines(path: Path) -> Iterator[Line]:
         raise BadCorpus(f"{shown(path)}: {fault_of(path, error)}") from error
 
 
-def whole_text(path: Path) -> Iterator[str]:
-    """Yield the text of each line of a file that must be text throughout; raises BadCorpus, naming the line."""
-    for line in text_lines(path):
-        if line.fault:
-            fault = line.left_out(line.fault)
-            raise BadCorpus(f"{fault.recording}: {fault.reason}; expected a text file in UTF-8, a sentence a line")
-        yield line.text
-
-
-def _opened(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-
-
 def _line(path: Path, number: int, line: bytes, file: BinaryIO) -> Line:
     if number == 1:
-        line = line.removeprefix(_BOM)
+        line = line.removeprefix(codecs.BOM_UTF8)
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE_BYTES:
         rest = line
         while rest and not rest.endswith(b"\n"):
