@@ -33,8 +33,9 @@ _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 class Reading(NamedTuple):
     """Samples of a segment: Float32[samples].
 
-    Shards hold 16 bits. If those would clip the recording, the waveform is the recording divided by its peak in this
-    segment, and `scaled` is set.
+    Shards hold 16 bits. If those would clip the recording, the waveform is divided by its peak in this segment, and
+    `scaled` is set; not for the 2 dB by which lossy codecs and changes of the sample rate overshoot full scale, which
+    are clipped as in any decoder.
     """
 
     waveform: Waveform
@@ -60,12 +61,14 @@ def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
     if len(samples) < frames:
         raise BadAudio(path, f"is cut short: {len(samples)} of {frames} samples could be decoded")
     samples = samples.mean(axis=1) if channel == "mean" else samples[:, channel]
-    peak = _peak(path, samples)
-    scaled = Scaled(path, peak) if peak > (_FULL_SCALE if subtype in _UNBOUNDED else _OVERSHOOT) else None
-    if scaled:
-        samples = samples / np.float32(peak)
+    loudest = _peak(path, samples)
     if rate_hz != recipe.sample_rate_hz:
         samples = soxr.resample(samples, rate_hz, recipe.sample_rate_hz)
+    peak = max(loudest, _peak(path, samples))
+    beyond = subtype in _UNBOUNDED and loudest > _FULL_SCALE
+    scaled = Scaled(path, peak) if beyond or peak > _OVERSHOOT else None
+    if scaled:
+        samples = samples / np.float32(peak)
     return Reading(np.ascontiguousarray(samples, np.float32), scaled)
 
 

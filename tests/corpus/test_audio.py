@@ -183,6 +183,17 @@ def test_a_floating_point_recording_beyond_1_is_scaled_and_named_not_clipped(tmp
     assert audio.read_segment(Segment(path), RECIPE).scaled is None
 
 
+def test_what_a_change_of_rate_overshoots_is_not_clipped_of_a_recording_that_is_scaled(tmp_path: Path) -> None:
+    path, square = tmp_path / "square.wav", np.sign(tone(0.5, 44100)) * np.float32(3)
+    soundfile.write(path, square, 44100, subtype="FLOAT")
+    waveform, scaled = audio.read_segment(Segment(path), RECIPE)
+    assert scaled is not None
+    assert scaled.peak > 3.3
+    assert np.abs(waveform).max() == pytest.approx(1)
+    soundfile.write(path, square / 3, 44100, subtype="FLOAT")
+    assert audio.read_segment(Segment(path), RECIPE).scaled is None
+
+
 def test_what_a_lossy_codec_overshoots_is_not_the_recordings_doing(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a", np.sign(tone(0.5)), 8000, format="OGG")
     waveform, scaled = audio.read_segment(Segment(tmp_path / "a"), RECIPE)
