@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sonorant.cli.settings import resolve_recipe, set_option
+from sonorant.cli.settings import data_folder_or_here, resolve_recipe, set_option
 from sonorant.errors import BadRun
 from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folders, read_manifest
 from sonorant.recipe.loading import load_recipe
@@ -70,20 +70,31 @@ def _inspected(source: Path, assignments: tuple[str, ...]) -> tuple["Inspection"
         folder = source / "units.json" if (source / "units.json").is_file() else RunFolder(source).shards / "units.json"
     else:
         recipe = resolve_recipe(source, assignments)
-        folder = RunFolder(Path("runs") / recipe.name).shards / "units.json"
+        folder = _tokenizer(recipe) or RunFolder(Path("runs") / recipe.name).shards / "units.json"
     units, origin = _units(recipe, folder)
     from sonorant.models.inspection import inspect_model
 
     return inspect_model(recipe, units), origin
 
 
+def _tokenizer(recipe: "Recipe") -> Path | None:
+    """Return the recipe's tokenizer, if it names one that is there; raises BadCorpus for one of other units."""
+    from sonorant.corpus.tokenizer import read_tokenizer
+
+    data_folder = data_folder_or_here(None)
+    if recipe.text.tokenizer is None or not (path := data_folder / recipe.text.tokenizer).is_file():
+        return None
+    read_tokenizer(recipe.text, data_folder)
+    return path
+
+
 def _units(recipe: "Recipe", path: Path) -> tuple[int, str]:
     """Return the number of units, and where it is from."""
     from sonorant.text.section import SUBWORDS
-    from sonorant.text.units import Units
+    from sonorant.text.units import read_units
 
     if path.is_file():
-        return Units.from_json(path.read_text(encoding="utf-8"), str(path)).size, str(path)
+        return read_units(path).size, str(path)
     if recipe.text.units in SUBWORDS:
         return recipe.text.pieces, "text.pieces"
     return _ASSUMED_UNITS, "assumed, as the run is not prepared"

@@ -57,9 +57,9 @@ def command(run_path: Path, split: str, spelt: bool, output: Path | None) -> Non
 
 
 def _units(run: "RunFolder") -> "Units":
-    from sonorant.text.units import Units
+    from sonorant.text.units import read_units
 
-    return Units.from_json((run.shards / "units.json").read_text(encoding="utf-8"))
+    return read_units(run.shards / "units.json")
 
 
 def _spelt(run: "RunFolder", texts: Iterable[str]) -> Iterator[str]:

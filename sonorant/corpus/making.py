@@ -132,7 +132,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
 
 def _transcript(utterance: Utterance, recipe: Recipe) -> str:
     """Return the transcript in the recipe's spelling; raises BadAudio if there is none, or it has refused numbers."""
-    text = normalise(utterance.text, recipe.text)
+    text = utterance.text if utterance.pauses_s else normalise(utterance.text, recipe.text)
     if not text:
         raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
     if recipe.text.numbers == "refuse" and (number := first_number(text)):

@@ -56,8 +56,8 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
             except OSError as error:
                 fault_of(segment.path, error)
                 digest.update(b"missing")
-    for fault in listing.faults:  # the card lists them
-        digest.update(fault.recording.removeprefix(shown(data_folder)).encode())
+    for entry in (*listing.skipped, *listing.faults):  # the card lists them
+        digest.update(f"{entry.recording}: {entry.reason}".replace(shown(data_folder), "").encode())
     return digest.hexdigest()
 
 

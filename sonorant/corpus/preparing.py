@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from sonorant.errors import BadCorpus, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
-from sonorant.text.units import learn_units
+from sonorant.text.normalisation import normalise
+from sonorant.text.units import learn_units, read_units
 
 __all__ = ["Prepared", "Progress", "prepare"]
 
@@ -100,7 +101,11 @@ def _usable(
     for i, found in enumerate(workers(partial(check_recordings, recipe), chunks), 1):
         bad.update(found)
         progress("checking recordings", min(i * _CHECKED_AT_ONCE, len(utterances)), len(utterances))
-    good = [utterance for utterance in utterances if utterance.id not in bad]
+    good = [
+        replace(utterance, text=normalise(utterance.text, recipe.text))  # word for word, whatever comes to stand beside
+        for utterance in utterances
+        if utterance.id not in bad
+    ]
     return good, skipped + sorted(bad.values(), key=lambda entry: entry.recording)
 
 
@@ -156,12 +161,15 @@ class _State:
         """Return what was skipped if everything of this plan is there."""
         plan = self._read("plan.json")
         names = plan.get("shards")
-        if plan.get("fingerprint") != self.fingerprint or not names or not (self.folder / "units.json").is_file():
+        if plan.get("fingerprint") != self.fingerprint or not names:
             return None
         if not all(name in self.elsewhere or finished(self.folder, name) for name in names):
             return None
-        card = self.card()
-        return tuple(Skipped(**entry) for entry in card["skipped"]) if card else None
+        try:
+            read_units(self.folder / "units.json")
+            return tuple(Skipped(**entry) for entry in self.card()["skipped"])
+        except (BadCorpus, KeyError, TypeError):
+            return None
 
     def begin(self) -> None:
         """Clear the folder, unless it holds the beginning of this very plan."""

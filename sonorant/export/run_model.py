@@ -8,7 +8,7 @@ from sonorant.export.versions import Export, content_sha256, ensemble_sha256, ne
 from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
-from sonorant.text.units import Units
+from sonorant.text.units import read_units
 from sonorant.training.checkpoint_average import averaged_checkpoint
 from sonorant.training.identity import identity
 
@@ -19,10 +19,10 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
     average: the mean of so many checkpoints, see `averaged_checkpoint`. others: exported versions that make an ensemble
-    with it. Raises BadCheckpoint, BadRecipe or BadExport, naming what is missing or does not fit.
+    with it. Raises BadCheckpoint, BadRecipe, BadCorpus or BadExport, naming what is missing or does not fit.
     """
     recipe = load_recipe(run.recipe)
-    units = _units(run.shards / "units.json")
+    units = read_units(run.shards / "units.json")
     checkpoint = averaged_checkpoint(run.checkpoints, which, average)
     if found := first_differences(checkpoint.identity, identity(recipe)):
         raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {found}; train again")
@@ -49,10 +49,3 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     if others:
         return export_ensemble(model, others, recipe, units, run.exports, recordings)
     return export_model(model, recipe, units, run.exports, recordings)
-
-
-def _units(path: Path) -> Units:
-    try:
-        return Units.from_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadExport(f"{path}: {error.strerror}; expected the units that `sonorant prepare` wrote") from error

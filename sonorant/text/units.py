@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sonorant.errors import BadCorpus, BadRun, RejectedExample
@@ -18,7 +19,7 @@ from sonorant.text.section import SUBWORDS, TextRecipe
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
-__all__ = ["Kind", "Units", "count_words", "learn_units", "units_of_words"]
+__all__ = ["Kind", "Units", "count_words", "learn_units", "read_units", "units_of_words"]
 
 Kind = Literal["words", "characters", "bpe", "unigram"]
 
@@ -148,6 +149,20 @@ class Units:
     @cached_property
     def _processor(self) -> "SentencePieceProcessor":
         return pieces.load(self.model)
+
+
+def read_units(path: Path) -> Units:
+    """Return the units in a file; raises BadCorpus, naming it, if `Units.to_json` has not written it."""
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise BadCorpus(
+            f"{path}: {reason}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
+        ) from error
+    units = Units.from_json(content, str(path))
+    units.check_model(str(path))
+    return units
 
 
 def learn_units(recipe: TextRecipe, texts: Iterable[str], seed: int = 0) -> Units:

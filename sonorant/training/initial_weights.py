@@ -13,7 +13,7 @@ from sonorant.errors import BadRecipe
 from sonorant.export.weights import exported_weights
 from sonorant.models.family import Model
 from sonorant.run_folder import RunFolder
-from sonorant.text.units import Units
+from sonorant.text.units import Units, read_units
 from sonorant.training.checkpoint_files import decode
 from sonorant.training.checkpoints import load_checkpoint
 
@@ -93,7 +93,7 @@ def read_source(source: Path) -> Source:
 
 
 def _read_units(path: Path) -> Units | None:
-    return Units.from_json(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
+    return read_units(path) if path.is_file() else None
 
 
 def _difference(

@@ -204,6 +204,59 @@ def test_the_card_lists_lines_that_came_to_be_at_fault_since(tmp_path: Path, sha
     assert prepared.made == 0
 
 
+def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus, strict=True)
+    stray = corpus / "digits" / "notes.wav"
+    stray.write_bytes(b"")
+    with pytest.raises(BadCorpus, match=r"1 recording\(s\) cannot be used.*notes.wav"):
+        run(digits_recipe(), corpus, strict=True)
+    assert [entry.recording for entry in run(digits_recipe(), corpus).skipped] == [str(stray)]
+    assert [entry.recording for entry in run(digits_recipe(), corpus).skipped] == [str(stray)]
+    stray.unlink()
+    assert run(digits_recipe(), corpus, strict=True).skipped == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("units.json", b"garbage"),
+        ("units.json", b"\xff"),
+        ("units.json", None),
+        ("card.json", b'{"skipped": [{"x": 1}]}'),
+        ("card.json", b"{}"),
+    ],
+)
+def test_damaged_files_of_a_finished_folder_are_made_again(
+    corpus: Path, shards: Path, name: str, content: bytes | None
+) -> None:
+    run(digits_recipe(), corpus)
+    whole = contents(shards)
+    if content is None:
+        (shards / name).unlink()
+    else:
+        (shards / name).write_bytes(content)
+    assert run(digits_recipe(), corpus).made == 0
+    assert contents(shards) == whole
+
+
+def test_words_of_strings_are_spelt_whatever_stands_beside_them(tmp_path: Path, shards: Path) -> None:
+    for word in ("l'", "eau"):
+        (tmp_path / "words" / word).mkdir(parents=True)
+        for take in range(12):
+            soundfile.write(tmp_path / "words" / word / f"ann_{take}.wav", tone(0.2), RATE_HZ)
+    recipe = digits_recipe(
+        reader="word_folders",
+        path="words",
+        splits={"dev_fraction": 0.2, "test_fraction": 0.2},
+        strings={"train": 9, "dev": 1, "test": 1, "words_min": 2, "words_max": 3},
+    )
+    recipe = recipe.model_copy(update={"text": recipe.text.model_copy(update={"language": "fr"})})
+    prepare(recipe, tmp_path, RunFolder(shards.parent), progress=lambda *_: None)
+    records = list(ShardSet.open(shards, "train"))
+    assert {span.word for record in records for span in record.words} == {"l", "eau"}
+    assert all([span.word for span in record.words] == record.text.split() for record in records)
+
+
 def test_recordings_that_were_scaled_are_on_the_card_of_every_call(corpus: Path, shards: Path) -> None:
     loud = corpus / "digits" / "4_ann_7.wav"
     soundfile.write(loud, 10 * tone(), RATE_HZ, subtype="FLOAT")

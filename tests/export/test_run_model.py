@@ -11,7 +11,7 @@ from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import shard_name, write_shard
 from sonorant.decoding import WrongVocabulary
 from sonorant.decoding.section import LanguageModelRecipe
-from sonorant.errors import BadLanguageModel
+from sonorant.errors import BadCorpus, BadLanguageModel
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.run_model import export_run
@@ -191,7 +191,7 @@ def test_a_recipe_of_another_model_is_refused(run):
 
 def test_missing_units_are_named(run):
     (run.shards / "units.json").unlink()
-    with pytest.raises(BadExport, match=r"units\.json"):
+    with pytest.raises(BadCorpus, match=r"units\.json: No such file"):
         export_run(run)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from rigs.tiny_lm import text_recipe
-from training.tiny import tiny_recipe
+from training.tiny import tiny_recipe, tiny_units
 
 from sonorant.cli.inspect import command
-from sonorant.errors import BadRun
+from sonorant.errors import BadCorpus, BadRun
 from sonorant.export.manifest import ENSEMBLE, Manifest
 from sonorant.models.inspection import inspect_model
 from sonorant.models.registry import build_model
@@ -170,3 +170,16 @@ def test_a_setting_of_a_model_that_is_made_is_refused(tmp_path):
     done = CliRunner().invoke(command, [str(tmp_path), "--set", "model.cells=7"])
     assert done.exit_code == 2
     assert f"--set changes a recipe; {tmp_path} is a folder, whose model is made: leave it out" in done.output
+
+
+def test_the_units_of_a_recipe_are_its_tokenizers(tmp_path):
+    (tmp_path / "units.json").write_text(tiny_units().to_json())
+    values = tiny_recipe().model_dump(mode="json")
+    values["text"]["tokenizer"] = str(tmp_path / "units.json")
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+    arguments = [str(tmp_path / "tiny.yaml"), "--json"]
+    found = json.loads(CliRunner().invoke(command, arguments, catch_exceptions=False).output)
+    assert (found["units"], found["units_from"]) == (tiny_units().size, str(tmp_path / "units.json"))
+    (tmp_path / "units.json").write_bytes(b"\xff")
+    with pytest.raises(BadCorpus, match=r"text.tokenizer: .*units.json: 'utf-8' codec"):
+        CliRunner().invoke(command, arguments, catch_exceptions=False)
