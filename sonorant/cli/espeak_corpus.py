@@ -80,7 +80,8 @@ def speak_corpus(
         raise BadCorpus(f"speakers={speakers}: espeak-ng has {len(voices)} voices for language {script.language!r}")
     source = _source(espeak, script, speakers, seed)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        there = (folder / SOURCE).read_text(encoding="utf-8") if (folder / SOURCE).is_file() else f"no {SOURCE}\n"
+        path = folder / SOURCE
+        there = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else f"no {SOURCE}\n"
         if there == source:
             return None
         raise BadCorpus(

@@ -15,6 +15,7 @@ from sonorant.cli.settings import data_option, find_data_folder, resolve_recipe,
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+from sonorant.text.visible import visible
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
@@ -105,10 +106,10 @@ def _report(prepared: Prepared, run: RunFolder) -> None:
         )
     click.echo(f"{prepared.made} shard(s) made in {run.shards}" if prepared.made else f"nothing to do in {run.shards}")
     for loud in prepared.scaled[:_SHOWN]:
-        click.echo(f"warning: {loud}", err=True)
+        click.echo(f"warning: {visible(str(loud))}", err=True)
     if prepared.scaled:
         click.echo(f"{len(prepared.scaled)} recording(s) scaled; all are in {run.shards / 'card.md'}", err=True)
     for entry in prepared.skipped[:_SHOWN]:
-        click.echo(f"skipped {entry.recording}: {entry.reason}", err=True)
+        click.echo(f"skipped {visible(f'{entry.recording}: {entry.reason}')}", err=True)
     if prepared.skipped:
         click.echo(f"{len(prepared.skipped)} recording(s) skipped; all are in {run.shards / 'card.md'}", err=True)

@@ -47,8 +47,13 @@ def command(
     left_out: list[str] = []
     counts = count_words(recipe.text, _usable(recipe.text, sentences, left_out))
     units = units_of_words(recipe.text, counts, recipe.seed)
+    report = _report(out, units, counts)
     atomic_write(out, units.to_json())
-    _report(out, units, counts, recipe.text)
+    click.echo(report)
+    if units.kind in SUBWORDS and units.size < recipe.text.pieces:
+        click.echo(
+            f"text.pieces={recipe.text.pieces}: this text has no more than {units.size} {units.kind} pieces", err=True
+        )
     if left_out:
         click.echo(f"text.numbers=refuse: {len(left_out)} sentences have numbers, the first {left_out[0]!r}", err=True)
 
@@ -67,13 +72,7 @@ def _transcripts(shards: ShardSet) -> Iterator[str]:
         yield record.text
 
 
-def _report(out: Path, units: Units, counts: Counter[str], recipe: TextRecipe) -> None:
+def _report(out: Path, units: Units, counts: Counter[str]) -> str:
     words = counts.total()
     written = sum(count * len(units.labels(word)) for word, count in counts.items())
-    click.echo(
-        f"{out}: {units} from {words} words ({len(counts)} different), {written / words:.2f} of them to write a word"
-    )
-    if units.kind in SUBWORDS and units.size < recipe.pieces:
-        click.echo(
-            f"text.pieces={recipe.pieces}: this text has no more than {units.size} {units.kind} pieces", err=True
-        )
+    return f"{out}: {units} from {words} words ({len(counts)} different), {written / words:.2f} of them to write a word"

@@ -11,6 +11,7 @@ from sonorant.corpus.making import ShardSummary
 from sonorant.corpus.shards import SPLITS
 from sonorant.corpus.utterance import Skipped
 from sonorant.recipe import Recipe
+from sonorant.text.visible import visible
 
 __all__ = ["describe", "render"]
 
@@ -81,7 +82,7 @@ def render(card: dict[str, Any]) -> str:
     for name, split in card["splits"].items():
         lines += ["", f"## {name}", "", *_speakers(split["speakers"]), *_histogram(split["length_histogram"])]
     lines += ["", "## Skipped recordings", ""]
-    lines += [f"- `{entry['recording']}`: {entry['reason']}" for entry in card["skipped"]] or ["None."]
+    lines += [visible(f"- `{entry['recording']}`: {entry['reason']}") for entry in card["skipped"]] or ["None."]
     if card["scaled"]:
         lines += [
             "",

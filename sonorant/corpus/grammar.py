@@ -39,6 +39,7 @@ _TOKEN = re.compile(r"<([^<>]*)>|[^\s<>]+")
 _MOST_WEIGHT = 1e300  # so that the sum of a rule's is a number
 _FEWEST_NEW = 0.01  # of the last draws; with fewer new sentences among them, the grammar is as good as exhausted
 _LAST_DRAWS = 5000
+_DEEPEST = 100  # rules within one another
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _yaml(path: Path) -> Mapping[Any, Any]:
     except MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
         raise BadCorpus(f"{shown(path)}{line}: is not YAML: {error.problem}") from error
-    except (YAMLError, UnicodeDecodeError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:  # also a date of a 13th month, or 10,000 brackets
         raise BadCorpus(f"{shown(path)}: is not YAML: {error}") from error
     except OSError as error:
         raise BadCorpus(f"{shown(path)}: {fault_of(path, error)}") from error
@@ -191,6 +192,11 @@ def _unsound(rules: Mapping[str, tuple[Alternative, ...]]) -> Iterator[str]:
         if name in reached:
             reached |= {rule for one in rules.get(name, ()) for rule in one.rules()}
     yield from (f"rules.{name}: no sentence uses it" for name in rules if name not in reached)
+    depths: dict[str, int] = {}
+    for name in order:
+        depths[name] = 1 + max((depths[rule] for one in rules.get(name, ()) for rule in one.rules()), default=0)
+    if depths[_START] > _DEEPEST:
+        yield f"rules: a sentence may need {depths[_START]} rules, one within another; at most {_DEEPEST}"
 
 
 def _order(rules: Mapping[str, tuple[Alternative, ...]]) -> list[str]:

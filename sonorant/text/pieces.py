@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["WORD_START", "encode", "load", "symbols", "train"]
 
 WORD_START = "\u2581"  # sentencepiece writes it for the space before a word
+_RESERVED = frozenset((WORD_START, "\u2585", "\0"))
 _UNKNOWN = 0
 _SENTENCE_BYTES = 4192  # beyond which sentencepiece leaves out a word, unless it is told
 _MOST_WORDS = 10_000_000  # that are learnt from; of a larger text a sample
@@ -30,8 +31,14 @@ def train(kind: str, words: Mapping[str, int], size: int, rng: np.random.Generat
     """Return a model of at most `size` pieces learnt from words and how often each occurs.
 
     kind: bpe or unigram. rng: draws ten million words of a text that has more. The same words and generator give the
-    same bytes. Raises BadCorpus if the words have more than `size` characters.
+    same bytes. Raises BadCorpus if the words have more than `size` characters, or one that sentencepiece
+    keeps for itself.
     """
+    if reserved := sorted(word for word in words if not _RESERVED.isdisjoint(word)):
+        raise BadCorpus(
+            f"{len(reserved)} words, the first {reserved[0]!r}, have U+2581, U+2585 or NUL, which sentencepiece keeps "
+            "for itself; remove these characters from the text"
+        )
     characters = {WORD_START}.union(*words)
     if len(characters) > size:
         raise BadCorpus(

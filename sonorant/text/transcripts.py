@@ -104,7 +104,7 @@ def _format(lines: list[str]) -> Format:
 
 def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadCorpus(f"{shown(path)}: {error}; expected a text file in UTF-8") from error
     if not lines[-1]:
@@ -140,6 +140,6 @@ def _from_json(path: Path, number: int, line: str) -> tuple[str, str, str]:
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
         raise BadCorpus(f'{shown(path)}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
     for key in IDS:
-        if key in entry:
+        if entry.get(key) is not None:
             return str(entry[key]), entry["text"], str(entry.get("speaker") or "")
     raise BadCorpus(f"{shown(path)}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")

@@ -99,14 +99,14 @@ def read_word_times(path: Path) -> dict[str, list[TimedWord]]:
     `sonorant transcribe --json` writes them; utterances may have none. Raises BadCorpus, naming the line.
     """
     found: dict[str, list[TimedWord]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+    for number, line in enumerate(path.read_bytes().decode("utf-8-sig").split("\n"), 1):
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
-            name = next(str(entry[key]) for key in IDS if key in entry)
+            name = next(str(entry[key]) for key in IDS if entry.get(key) is not None)
             found[name] = [_word(word) for word in entry.get("words") or []]
-        except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, StopIteration, OverflowError, RecursionError) as error:
             raise BadCorpus(
                 f'{shown(path)}:{number}: no times of words in it; expected "words": [["one", 0.1, 0.5]] in seconds, '
                 'or [{"word": "one", "start_s": 0.1, "end_s": 0.5}], as `sonorant transcribe --json` writes them'

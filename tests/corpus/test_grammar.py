@@ -1,7 +1,8 @@
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +99,16 @@ def test_more_sentences_than_there_are_end_with_an_error(tmp_path: Path) -> None
         list(grammar(tmp_path, SMALL).distinct(10, rng()))
 
 
+def deep(rules: int) -> str:
+    names = ["sentence", *(f"r{i}" for i in range(1, rules))]
+    chain = [f"{name}: [<{after}>]" for name, after in pairwise(names)]
+    return f"rules: {{{', '.join(chain)}, {names[-1]}: [a]}}"
+
+
+def test_rules_may_stand_within_one_another_up_to_a_bound(tmp_path: Path) -> None:
+    assert grammar(tmp_path, deep(100)).draw(np.random.default_rng(0)) == "a"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -119,6 +130,9 @@ def test_more_sentences_than_there_are_end_with_an_error(tmp_path: Path) -> None
         ("rules: {sentence: [a <b]}", "rules.sentence: 'a <b': < and > stand around the name of a rule only"),
         ("rules: {sentence: [<B>], B: [a]}", "rules.B: a rule's name has lower-case letters"),
         ("rules: {sentence: [<b>]}", "rules.sentence: <b>: there is no such rule"),
+        ("language: 2001-99-99\nrules: {sentence: [a]}", r"g\.yaml: is not YAML: month must be in 1\.\.12"),
+        ("[" * 5000, "g.yaml: is not YAML: maximum recursion depth"),
+        (deep(101), "rules: a sentence may need 101 rules, one within another; at most 100"),
         ("rules: {sentence: [a], b: [c]}", "rules.b: no sentence uses it"),
         ("rules: {sentence: [a <b>], b: [c, <d>], d: [<b>]}", "a rule may not come back to itself, as sentences must"),
     ],

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sonorant.errors import RejectedExample
+from sonorant.errors import BadCorpus, RejectedExample
 from sonorant.text import pieces
 
 
@@ -21,6 +21,12 @@ class OnePiece:
 def test_a_word_longer_than_sentencepiece_takes_by_itself_is_learnt_from():
     model = pieces.load(pieces.train("bpe", {"z" * 5000: 1, "ab": 3}, 12, np.random.default_rng(0)))
     assert len(pieces.encode(model, "z" * 5000)) > 0
+
+
+@pytest.mark.parametrize("reserved", ["\u2581", "\u2585", "\0"])
+def test_characters_that_sentencepiece_keeps_for_itself_are_refused(reserved):
+    with pytest.raises(BadCorpus, match="1 words, the first .*, have U"):
+        pieces.train("bpe", {f"a{reserved}b": 1, "ab": 3}, 12, np.random.default_rng(0))
 
 
 def test_a_text_whose_characters_are_in_longer_pieces_alone_is_rejected():

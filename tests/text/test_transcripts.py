@@ -23,6 +23,8 @@ def file(tmp_path):
         ("one two\n\n three \n", "plain", {"1": "one two", "2": "", "3": "three"}),
         ("7 one\n7 two\n", "plain", {"1": "7 one", "2": "7 two"}),
         ("\ufeffone\r\ntwo\r\n", "plain", {"1": "one", "2": "two"}),
+        ("a1 one\ra2 two\n", "kaldi", {"a1": "one\ra2 two"}),
+        ('{"id": null, "audio_filepath": "a.wav", "text": "one"}', "jsonl", {"a.wav": "one"}),
     ],
 )
 def test_formats_are_recognised_and_read(file, text, format, texts):

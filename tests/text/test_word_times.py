@@ -53,6 +53,9 @@ def test_words_are_read_as_test_sets_and_transcripts_have_them(tmp_path):
         '{"id": "a", "words": [["one", NaN, 1.0]]}',
         '{"id": "a", "words": [{"word": "one", "start_s": 0.5}]}',
         '{"id": "a", "words": [[1, 0.5, 1.0]]}',
+        f'{{"id": "a", "words": [["one", 0.5, {10**400}]]}}',
+        '{"id": null, "words": [["one", 0.5, 1.0]]}',
+        "[" * 100_000,
     ],
 )
 def test_other_lines_are_refused_by_number(tmp_path, line):

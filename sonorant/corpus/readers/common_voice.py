@@ -28,8 +28,7 @@ def read_common_voice(folder: Path) -> Listing:
     lines = text_lines(table)
     header = next(lines, Line(table, 1, ""))
     names = header.text.split("\t")
-    if header.fault or (missing := [column for column in _COLUMNS if column not in names]):
-        reason = header.fault or f"lacks the column(s) {', '.join(missing)}; its first line is {header.text[:100]!r}"
+    if reason := header.fault or _header_fault(header.text):
         raise BadCorpus(f"{shown(table)}: {reason}; expected Common Voice's columns, separated by tabs")
     utterances: list[Utterance] = []
     skipped: list[Skipped] = []
@@ -47,6 +46,15 @@ def read_common_voice(folder: Path) -> Listing:
         else:
             skipped.append(entry)
     return Listing(tuple(utterances), tuple(skipped), tuple(faults))
+
+
+def _header_fault(header: str) -> str:
+    names = header.split("\t")
+    if missing := [column for column in _COLUMNS if column not in names]:
+        return f"lacks the column(s) {', '.join(missing)}; its first line is {header[:100]!r}"
+    if twice := [column for column in _COLUMNS if names.count(column) > 1]:
+        return f"has the column(s) {', '.join(twice)} more than once; its first line is {header[:100]!r}"
+    return ""
 
 
 def _fault(fields: list[str], names: list[str]) -> str:

@@ -60,6 +60,8 @@ def read_kaldi(folder: Path) -> Listing:
             skipped.append(piece.line.left_out(f"{key} has no transcript in {shown(folder / 'text')}"))
         elif speakers is not None and (key not in speakers or not speakers[key].value):
             faults.append(piece.line.left_out(f"{key} has no speaker in {shown(folder / 'utt2spk')}"))
+        elif speakers is not None and len(names := speakers[key].value.split()) > 1:
+            faults.append(speakers[key].line.left_out(f"{key} has {len(names)} speakers; expected one, without spaces"))
         else:
             utterances.append(Utterance(key, (piece.segment,), row.value, speakers[key].value if speakers else ""))
     for key, row in transcripts.items():

@@ -37,9 +37,12 @@ def read_lhotse(folder: Path) -> Listing:
     faults: list[Skipped] = []
     recordings = _recordings(folder, faults)
     utterances: list[Utterance] = []
+    seen: dict[str, Line] = {}
     for line in _lines(folder, "supervisions"):
         try:
             entry = _entry(line, "id, recording_id, start, duration and text")
+            if (first := seen.setdefault(key := _key(entry, "id"), line)) is not line:
+                raise ValueError(f"supervision {key} is already in {shown(first.path)}:{first.number}")
             recording = _key(entry, "recording_id")
             if recording in recordings and not recordings[recording]:
                 continue

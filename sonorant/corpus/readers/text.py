@@ -5,7 +5,7 @@ from pathlib import Path
 from sonorant.corpus.readers.text_lines import text_lines
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
-from sonorant.file_names import shown
+from sonorant.file_names import fault_of, shown
 
 __all__ = ["read_text"]
 
@@ -23,7 +23,11 @@ def read_text(path: Path) -> Listing:
     """
     utterances: list[Utterance] = []
     faults: list[Skipped] = []
-    for split, file in _files(path).items():
+    try:
+        files = _files(path)
+    except OSError as error:
+        raise BadCorpus(f"{shown(path)}: {fault_of(path, error)}; expected a text file, or a folder of them") from error
+    for split, file in files.items():
         for line in text_lines(file):
             if line.fault:
                 faults.append(line.left_out(line.fault))

@@ -28,15 +28,18 @@ def read_word_folders(folder: Path) -> Listing:
     skipped: list[Skipped] = []
     faults: list[Skipped] = []
     for word in _inside(folder):
-        if word.name == _NO_WORD or not word.is_dir():
-            continue
-        if not is_text(word.name):
-            skipped.append(Skipped(shown(word), "its name is not UTF-8; rename it"))
-            continue
         try:
+            if word.name == _NO_WORD or not word.is_dir():
+                continue
+            if not is_text(word.name):
+                skipped.append(Skipped(shown(word), "its name is not UTF-8; rename it"))
+                continue
             recordings = _inside(word)
         except BadCorpus as error:
             faults.append(Skipped(shown(word), str(error).removeprefix(f"{shown(word)}: ")))
+            continue
+        except OSError as error:
+            faults.append(Skipped(shown(word), fault_of(word, error)))
             continue
         for path in recordings:
             entry = _entry(word.name, path)

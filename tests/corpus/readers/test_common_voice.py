@@ -69,6 +69,8 @@ def test_a_missing_table_or_column_is_named(folder: Path) -> None:
         read_common_voice(folder)
     with pytest.raises(BadCorpus, match=r"validated\.tsv: lacks the column\(s\) path, sentence; its first line is 'cl"):
         read(folder, header="client_id\tclip\ttext")
+    with pytest.raises(BadCorpus, match=r"has the column\(s\) path more than once; its first line is 'client"):
+        read(folder, header="client_id\tpath\tsentence\tpath")
 
 
 FIELDS = st.lists(st.sampled_from(["ann", "cv_0.mp3", "nothing.mp3", "", '"', "a b", "\r", "\0"]), max_size=6)

@@ -45,6 +45,12 @@ def test_without_segments_a_recording_is_an_utterance(folder: Path) -> None:
     assert not listing.faults
 
 
+def test_a_speaker_of_two_words_is_a_fault(folder: Path) -> None:
+    listing = read(folder, wav_scp="a wavs/a.wav\n", text="a x\n", utt2spk="a ann b\n")
+    assert listing.utterances == ()
+    assert entries(listing.faults) == [("utt2spk:1", "a has 2 speakers; expected one, without spaces")]
+
+
 def test_segments_cut_recordings(folder: Path) -> None:
     segments = "u1 a 0.5 1.75\nu2 a 2 -1\nu3 b 0 1.5 1\n"
     listing = read(folder, wav_scp="a wavs/a.wav\nb wavs/b.wav\n", segments=segments, text="u1 x\nu2 y\nu3 z\n")

@@ -115,6 +115,13 @@ def test_a_bad_supervision_costs_itself_alone(folder: Path, changed: dict[str, o
     assert entries(listing.faults) == [("train.jsonl:1", reason)]
 
 
+def test_a_second_supervision_of_an_id_is_named_with_the_first(folder: Path) -> None:
+    listing = read(folder, supervisions=SUPERVISIONS.splitlines()[0] + "\n" + SUPERVISIONS)
+    assert len([found for found in listing.utterances if found.id == "s1"]) == 1
+    named = [reason for where, reason in entries(listing.faults) if where == "train.jsonl:2"]
+    assert named == [f"supervision s1 is already in {folder}/my_supervisions_train.jsonl:1"]
+
+
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "right.flac").unlink()
     told = "supervision s2: out/right.flac: no such file; as in lhotse, relative paths start at the current folder"

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -59,3 +60,19 @@ def test_speech_commands_are_read(data_folder: Path) -> None:
     assert len({u.speaker for u in listing.utterances}) == 614
     assert len({u.text for u in listing.utterances}) == 14
     assert not listing.skipped
+
+
+def test_a_folder_that_may_be_listed_and_not_entered_is_a_fault_by_name(tmp_path: Path, monkeypatch) -> None:
+    write(tmp_path, "yes/a_1.wav", "no/a_1.wav")
+
+    def refused(path: Path) -> bool:
+        if path.name == "no":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return True
+
+    monkeypatch.setattr(Path, "is_dir", refused)  # root may enter all
+    listing = read_word_folders(tmp_path)
+    assert [found.id for found in listing.utterances] == ["yes/a_1"]
+    assert [(fault.recording, fault.reason) for fault in listing.faults] == [
+        (str(tmp_path / "no"), "cannot be read: permission denied")
+    ]
