@@ -25,7 +25,7 @@ def test_a_word_longer_than_sentencepiece_takes_by_itself_is_learnt_from():
 
 @pytest.mark.parametrize("reserved", ["\u2581", "\u2585", "\0"])
 def test_characters_that_sentencepiece_keeps_for_itself_are_refused(reserved):
-    with pytest.raises(BadCorpus, match="1 words, the first .*, have U"):
+    with pytest.raises(BadCorpus, match=r"1 words, the first .*, have U"):
         pieces.train("bpe", {f"a{reserved}b": 1, "ab": 3}, 12, np.random.default_rng(0))
 
 
