@@ -133,6 +133,8 @@ def _utter(
 ) -> tuple[dict[str, object], float]:
     """Write one recording; return its line of the manifest, and its length in seconds."""
     key, voice, text = line
+    if "[[" in text:
+        raise BadCorpus(f"{text[:60]!r}: espeak-ng takes what stands behind [[ for phonemes; write words")
     samples, rate_hz = espeak.speak(text, manner_of(key, voice, seed))
     if not samples.any():
         raise BadCorpus(f"{text[:60]!r}: espeak-ng has no sound for it")

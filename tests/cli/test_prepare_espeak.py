@@ -114,10 +114,12 @@ def test_words_that_it_speaks_are_joined_to_strings_of_one_voice(folder: Path) -
         (("words.txt", "--speakers", "99999"), "speakers=99999: espeak-ng has"),
         (("none.txt",), "none.txt: no such file"),
         (("dots.txt", "--utterances", "1"), "'...': espeak-ng has no sound for it"),
+        (("phonemes.txt", "--utterances", "1"), "'go [[h@lou]]': espeak-ng takes what stands behind [[ for phonemes"),
     ],
 )
 def test_what_cannot_be_spoken_ends_with_65_and_nothing_written(folder: Path, arguments, said: str) -> None:
     (folder / "dots.txt").write_text("...\n")
+    (folder / "phonemes.txt").write_text("go [[h@lou]]\n")
     done = espeak(folder, *arguments, "-o", "out")
     assert done.returncode == 65
     assert said in done.stderr
