@@ -120,10 +120,11 @@ def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
         f"{totals.get('train_seconds', 0):.0f} s, t_session {totals.get('t_session', 0):.3f}"
         + "".join(form.format(totals[name]) for name, form in _BEST.items() if totals.get(name) is not None)
     )
-    if recipe.training.pretrain_layers and (layers := totals.get("layers")) != recipe.model.encoder_layers:
+    layers = totals.get("layers") if recipe.training.pretrain_layers else None
+    if layers is not None and layers < recipe.model.encoder_layers:
         click.echo(
             f"its encoder has {layers} of {recipe.model.encoder_layers} layers: training.pretrain_layers add the "
-            "others in later epochs; raise training.epochs, or leave pretrain_layers out, and run this again",
+            f"others in later epochs; raise training.{totals.get('reason')} and run this again",
             err=True,
         )
     ledger = totals.get("ledger", {})

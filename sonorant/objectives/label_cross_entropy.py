@@ -78,7 +78,7 @@ class LabelCrossEntropy:
             minimised = (1 - weight) * minimised + weight * ctc.minimised
             reported["ctc"] = ctc.reported["loss"]
         if self._training.quantity_weight:
-            # With aligned heads that of the end stops at no frame.
+            # The head of the end is to stop at no frame where heads are aligned, at once or after some steps.
             attending = lengths if self._training.head_weight else lengths + 1
             reported["quantity"] = quantity_loss(outputs.attention, attending)
             minimised += self._training.quantity_weight * reported["quantity"]

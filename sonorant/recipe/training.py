@@ -71,7 +71,7 @@ class TrainingRecipe(Section):
     decay_steps: int = Field(
         2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest."
     )
-    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate; of a lower learning_rate, that.")
+    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate; at most learning_rate.")
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
     max_rejected: Fraction = Field(
@@ -115,8 +115,8 @@ class TrainingRecipe(Section):
     quantity_weight: float = Field(
         0.0,
         ge=0,
-        description="Weight of the quantity loss: difference between the number of labels, the end among them, and the "
-        "sum of their attention weights (mocha).",
+        description="Weight of the quantity loss: difference between the number of labels, the end among them unless "
+        "heads are aligned (head_weight), and the sum of their attention weights (mocha).",
     )
     head_weight: float = Field(
         0.0,
@@ -155,7 +155,9 @@ class TrainingRecipe(Section):
     )
     dev_every_epochs: int = Field(1, ge=1, description="Epochs between two evaluations on dev.")
     patience: int = Field(
-        5, ge=1, description="Evaluations on dev without a lower WER or perplexity that end training."
+        5,
+        ge=1,
+        description="Evaluations on dev without a lower WER or perplexity that end training, once all layers train.",
     )
     pretrain_layers: tuple[Annotated[int, Field(ge=2)], ...] = Field(
         (),

@@ -58,10 +58,10 @@ class WeightAverage(tf.Module):
             return {}
         return {str(i): v.numpy() for i, v in enumerate(self.averages)} | {"begun": np.array(self._begun)}
 
-    def restore(self, state: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take over what `state` returned; if it was empty, begin at the variables' present values."""
+    def restore(self, state: Mapping[str, NDArray[np.float32]], t: tf.Tensor | float = 0.0) -> None:
+        """Take over what `state` returned after update `t`; if it was empty, begin at the variables' present values."""
         if not state:
-            self.restart()
+            self.restart(t)
             return
         self._begun.assign(state.get("begun", 0.0))
         for i, average in enumerate(self.averages):

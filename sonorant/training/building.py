@@ -13,6 +13,7 @@ from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
 from sonorant.recipe.schema import Recipe
 from sonorant.text.units import Units
+from sonorant.training.accumulation import check_sums
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
 from sonorant.training.evaluation import DevUtterance, Evaluator, WerEvaluator
@@ -66,6 +67,7 @@ def build_trainer(
     set_computation(model, recipe.training.precision)
     step = build_step(model, objective, recipe, ports.collective, ports.on_iteration)
     if checkpoint:
+        check_sums(checkpoint.progress.summed, objective.reports if step.sums_batches else ())
         step.restore(checkpoint)
     labeller = (TextLabeller if recipe.of_text else Labeller)(objective, data.shard_counts)
     intake, held_up = _build_intake(recipe, data, progress, ports)

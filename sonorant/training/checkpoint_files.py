@@ -40,10 +40,10 @@ class Progress:
     batches: batches of the epoch that each rank has trained on; summed: figures in the sums of batches that wait for
     others to make a step, none if none waits; bad_steps: not finite, the latest in a row; skipped_steps: all of those,
     of which `overflowed_steps` were so for the scale of the loss, and none of bad_steps; dev: the evaluator's figure,
-    with the weights of step `dev_step`; looks_without_better: at dev, in a row; extra_look: whether only the end of the
-    run asked for the last one, before which dev and best_dev were `dev_before` and `best_dev_before`; anneals: of
-    dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all; train_s: wall-clock time of the
-    loop; session_s, elapsed_s: see `metrics`.
+    with the weights of step `dev_step`; regular_dev, regular_best: the same without the looks at dev that only an end
+    of the run asked for, so that a run which goes on decides as one that never ended; looks_without_better: regular
+    ones, in a row; anneals: of dropout; decays: of the learning rate, by newbob; layers: of the encoder, None: all;
+    train_s: wall-clock time of the loop; session_s, elapsed_s: see `metrics`.
     """
 
     step: int = 0
@@ -58,10 +58,9 @@ class Progress:
     dev: float | None = None
     dev_step: int | None = None
     best_dev: float | None = None
+    regular_dev: float | None = None
+    regular_best: float | None = None
     looks_without_better: int = 0
-    extra_look: bool = False
-    dev_before: float | None = None
-    best_dev_before: float | None = None
     anneals: int = 0
     decays: int = 0
     layers: int | None = None
@@ -70,21 +69,21 @@ class Progress:
     elapsed_s: float = 0.0
 
     def look(self, found: float, extra: bool) -> bool:
-        """Take in a figure on dev; return whether it is the best so far. extra: see the class; patience ignores it."""
+        """Take in a figure on dev; return whether it is the best so far. extra: only an end of the run asked for it."""
         better = self.best_dev is None or found < self.best_dev
-        self.extra_look, self.dev_before, self.best_dev_before = extra, self.dev, self.best_dev
         self.dev, self.dev_step = found, self.step
         if better:
             self.best_dev = found
         if not extra:
-            self.looks_without_better = 0 if better else self.looks_without_better + 1
+            first = self.regular_best is None or found < self.regular_best
+            self.looks_without_better = 0 if first else self.looks_without_better + 1
+            self.regular_dev, self.regular_best = found, found if first else self.regular_best
         return better
 
-    def forget_extra_look(self) -> None:
-        """Be as if there had been none, so that a run which goes on decides as one that never ended."""
-        if self.extra_look:
-            self.dev, self.dev_step, self.best_dev = self.dev_before, None, self.best_dev_before
-            self.extra_look = False
+    def forget_best(self) -> None:
+        """Begin to look for the best on dev anew: the model has other layers now."""
+        self.best_dev = self.regular_best = None
+        self.looks_without_better = 0
 
     @property
     def begun(self) -> bool:
@@ -160,7 +159,10 @@ def decode(path: Path) -> Checkpoint:
 
 def progress_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of `Progress` in a checkpoint's state.json, under their names today; empty if it has none."""
-    return {_EARLIER_PROGRESS.get(name, name): value for name, value in state.get("progress", {}).items()}
+    found = {_EARLIER_PROGRESS.get(name, name): value for name, value in state.get("progress", {}).items()}
+    if found and "regular_dev" not in found:  # when all looks at dev were alike
+        found |= {"regular_dev": found.get("dev"), "regular_best": found.get("best_dev")}
+    return found
 
 
 def read_state(path: Path) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Reason(StrEnum):
 def reason_to_end(recipe: TrainingRecipe, epoch: int, looks_without_better: int, train_s: float) -> Reason | None:
     """Return why training ends after `epoch` epochs and `train_s` seconds; None: it continues.
 
-    looks_without_better: evaluations on dev without a lower WER or perplexity.
+    looks_without_better: evaluations on dev, with all layers, without a lower WER or perplexity.
     """
     if epoch >= recipe.epochs:
         return Reason.EPOCHS
@@ -41,9 +41,10 @@ def complete_totals(run: RunFolder, recipe: Recipe) -> Mapping[str, Any] | None:
     """Return the totals of `run` if its training is complete by `recipe`, else None."""
     try:
         totals = json.loads(run.totals.read_text())
-        ended = reason_to_end(
-            recipe.training, totals["epochs"], totals.get("looks_without_better", 0), totals["train_seconds"]
-        )
+        looks = totals.get("looks_without_better", 0)
+        if recipe.training.pretrain_layers and totals.get("layers") != recipe.model.encoder_layers:
+            looks = 0  # patience waits for all layers
+        ended = reason_to_end(recipe.training, totals["epochs"], looks, totals["train_seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return totals if ended else None

@@ -7,7 +7,7 @@ from sonorant.arrays import Features
 from sonorant.delivery.ledger import LedgerLost, Receipt
 from sonorant.training.annealing import annealed_rate
 from sonorant.training.batch import Batch
-from sonorant.training.checkpoints import Checkpoint, Progress
+from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Progress
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
@@ -44,8 +44,6 @@ class Trainer:
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
-        if self._over() not in (Reason.EPOCHS, Reason.TIME):
-            self.progress.forget_extra_look()
         self._grow()
         if reason := self._over():
             return reason
@@ -204,9 +202,9 @@ class Trainer:
         self._batches, self._waits_at_end = 0, False
         last = self.progress.epoch >= self._recipe.epochs
         due = self.progress.epoch % self._recipe.dev_every_epochs == 0
-        before = self.progress.dev if self.progress.best_dev is not None else None  # none with these layers
+        before = self.progress.regular_dev if self.progress.regular_best is not None else None  # none with these layers
         better = (due or last) and self._look_at_dev(extra=not due)
-        if due and not better:
+        if due:
             self._anneal()
         if due and decays(self._recipe, before, self.progress.dev or 0.0):
             self.progress.decays += 1
@@ -232,14 +230,19 @@ class Trainer:
         self.parts.step.set_layers(layers)
         self.parts.evaluator.retrace()
         if self.progress.layers not in (None, layers):
-            self.progress.best_dev, self.progress.looks_without_better = None, 0
+            if self.parts.step.accumulation.batches:
+                raise BadCheckpoint(
+                    f"training.pretrain_layers: batches wait for a step of {self.progress.layers} layers, found "
+                    f"{layers}: go on as before to the end of an epoch, or train into another run folder"
+                )
+            self.progress.forget_best()
             self.parts.step.restart_average()
         self.progress.layers = self._layers = layers
 
     def _look_at_dev(self, *, extra: bool) -> bool:
         """Measure the evaluator's figure on dev; returns whether it is the best so far.
 
-        extra: only the end of the run asks for it, so patience does not count it, and a resumption forgets it.
+        extra: only an end of the run asks for it, so that newbob and patience leave it out.
         """
         started_s = self.ports.clock()
         with self.parts.step.average.applied():

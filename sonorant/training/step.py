@@ -10,7 +10,7 @@ from sonorant.models.family import Model
 from sonorant.objectives.objective import BatchTensors, Losses, Objective
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import graph_function, tf
-from sonorant.training.accumulation import Accumulation, check_sums
+from sonorant.training.accumulation import Accumulation
 from sonorant.training.average import WeightAverage
 from sonorant.training.batch import batch_signature, empty_tensors
 from sonorant.training.checkpoints import Checkpoint
@@ -204,10 +204,9 @@ class TrainStep(tf.Module):
     def restore(self, checkpoint: Checkpoint) -> None:
         """Set weights, their average and the optimizer's state; raises WrongWeights or BadCheckpoint."""
         check_state(self.optimizer, checkpoint.optimizer)
-        check_sums(checkpoint.progress.summed, self.objective.reports if self.sums_batches else ())
         self.model.assign(checkpoint.weights)
-        self.average.restore(checkpoint.average)
         self.optimizer.restore(checkpoint.optimizer)
+        self.average.restore(checkpoint.average, self.optimizer.t)
         self.decays = checkpoint.progress.decays
         self.accumulation.restore(checkpoint.accumulated)
         self.loss_scale.restore(checkpoint.loss_scale)

@@ -83,7 +83,18 @@ def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
     assert result.output.splitlines()[-1].startswith(last)
 
 
-@pytest.mark.parametrize(("layers", "said"), [(2, "its encoder has 2 of 3 layers: training.pretrain_layers"), (3, "")])
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        (
+            2,
+            "its encoder has 2 of 3 layers: training.pretrain_layers add the others in later epochs; "
+            "raise training.epochs",
+        ),
+        (3, ""),
+        (None, ""),  # totals of before they had layers
+    ],
+)
 def test_a_training_that_ends_before_all_layers_are_in_says_so(tmp_path, monkeypatch, layers, said):
     monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
     values = digits_recipe().model_dump(mode="json")

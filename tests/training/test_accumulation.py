@@ -8,6 +8,7 @@ from training.tiny import BINS, shard_counts, tiny_example, tiny_recipe, tiny_un
 from sonorant.delivery.ledger import MemoryLedger
 from sonorant.models.registry import build_model
 from sonorant.objectives.registry import build_objective
+from sonorant.recipe import Recipe
 from sonorant.training.batch import collate
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 from sonorant.training.collective import SingleProcess
@@ -91,6 +92,37 @@ def test_a_run_that_is_stopped_between_the_batches_of_a_step_ends_with_the_same_
     np.testing.assert_array_equal(weights(second), weights(whole))
     assert second.progress.examples == whole.progress.examples == 44
     assert second.progress.step == whole.progress.step == 4
+
+
+def test_batches_that_wait_join_none_of_an_encoder_with_more_layers(tmp_path):
+    ledger, values = MemoryLedger(22), ACCUMULATING.model_dump(mode="json")
+    values["model"] = {"family": "lstm_ctc", "layers": 3, "cells": 5}
+    for stages in ([2], []):
+        recipe = Recipe.model_validate(values | {"training": values["training"] | {"pretrain_layers": stages}})
+        trainer = tiny_trainer(recipe, tmp_path, ledger, total=22, terminate_after=3 if stages else None)
+        if stages:
+            run(trainer)
+    with pytest.raises(BadCheckpoint, match="batches wait for a step of 2 layers, found 3"):
+        run(trainer)
+
+
+def test_annealing_leaves_out_batches_that_waited_with_another_objective(tmp_path):
+    ledger, values = MemoryLedger(22), tiny_recipe(epochs=2, learning_rate=1e-12).model_dump(mode="json")
+    values["model"] = {
+        "family": "conv_lstm_ctc",
+        "width_vectors": 1,
+        "stride": 1,
+        "filters": 4,
+        "layers": 1,
+        "cells": 4,
+    }
+    values["training"] |= {"accumulate_batches": 4, "anneal_dropout": [0.0], "anneal_patience": 1, "patience": 9}
+    for changed in ({"max_minutes": 5 / 60}, {}, {"mwer_hypotheses": 2, "epochs": 4}):
+        recipe = Recipe.model_validate(values | {"training": values["training"] | changed})
+        trainer = tiny_trainer(recipe, tmp_path, ledger, total=22)
+        trainer.parts.evaluator.measure = lambda recognised: 1.0
+        run(trainer)
+    assert trainer.progress.anneals == 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ def test_without_decay_the_weights_stay_as_they_are():
         np.testing.assert_array_equal(variable, [4.0])
 
 
+def test_an_average_that_is_new_in_a_resumption_starts_as_soon_too():
+    variable = tf.Variable([1.0])
+    average = WeightAverage([variable], decay=0.999)
+    average.restore({}, tf.constant(5000.0))
+    variable.assign([12.0])
+    average.update(tf.constant(5001.0))
+    np.testing.assert_allclose(average.averages[0], [1 + 11 * 9 / 11], rtol=1e-6)
+
+
 def test_a_state_without_averages_begins_at_the_weights():
     variable = tf.Variable([1.0])
     average = WeightAverage([variable], decay=0.9)

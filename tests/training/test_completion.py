@@ -40,6 +40,15 @@ def test_totals_are_those_of_a_complete_training_if_the_recipe_asks_for_no_more(
     assert complete_totals(run, recipe(**training)) == (TOTALS if complete else None)
 
 
+@pytest.mark.parametrize(("layers", "complete"), [(2, False), (3, True)])
+def test_patience_completes_no_training_that_lacks_layers(run, layers, complete):
+    totals = TOTALS | {"layers": layers, "looks_without_better": 9}
+    run.totals.write_text(json.dumps(totals))
+    values = recipe(epochs=50, patience=3).model_dump(mode="json") | {"model": {"family": "lstm_ctc", "layers": 3}}
+    deep = Recipe.model_validate(values | {"training": values["training"] | {"pretrain_layers": [2]}})
+    assert complete_totals(run, deep) == (totals if complete else None)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"epochs": "3"}', "{"])
 def test_what_tells_of_no_training_is_not_complete(run, text):
     run.totals.write_text(text)

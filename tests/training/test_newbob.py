@@ -67,7 +67,7 @@ def test_an_evaluation_that_only_an_end_asked_for_decides_nothing_later(tmp_path
     run(whole)
     first = trainer(tmp_path / "cut", ledger, stopped)
     assert run(first) in (Reason.TIME, Reason.EPOCHS)
-    assert first.progress.extra_look
+    assert first.progress.regular_dev != first.progress.dev
     second = trainer(tmp_path / "cut", ledger, on)
     run(second)
     assert (second.progress.decays, whole.progress.decays) == (0, 0)
