@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-__all__ = ["GZIP", "open_text"]
+__all__ = ["GZIP", "behind_mark", "open_text"]
 
 GZIP = b"\x1f\x8b"
 
@@ -22,7 +22,11 @@ def open_text(path: Path) -> Iterator[BinaryIO]:
     with open(path, "rb") as file:
         head = file.read(len(GZIP))
         file.seek(0)
-        text = BufferedReader(gzip.GzipFile(fileobj=file)) if head == GZIP else file
-        if text.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
-            text.read(len(codecs.BOM_UTF8))
-        yield cast("BinaryIO", text)
+        yield behind_mark(BufferedReader(gzip.GzipFile(fileobj=file)) if head == GZIP else file)
+
+
+def behind_mark(file: "BufferedReader[Any]") -> BinaryIO:
+    """Return the file, at its beginning, or behind its byte order mark."""
+    if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        file.read(len(codecs.BOM_UTF8))
+    return cast("BinaryIO", file)

@@ -26,7 +26,7 @@ from sonorant.errors import BadRecipe
 from sonorant.models.devices import has_gpu
 from sonorant.recipe import Recipe
 from sonorant.tensorflow import tf
-from sonorant.text.units import Units
+from sonorant.text.units import read_units
 from sonorant.training.building import TrainingData, build_trainer, resumed_progress
 from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.collective import Collective
@@ -81,7 +81,7 @@ class Rank:
             tf.config.experimental.enable_op_determinism()  # else a GPU sums in any order
         require_mlflow(recipe.tracking)
         self._train = run.open_shards("train")
-        self._units = Units.from_json((self._run.shards / "units.json").read_text(encoding="utf-8"))
+        self._units = read_units(self._run.shards / "units.json")
         self._bins = recipe.vector_bins
         start_patience_s = max(patience_s, _START_PATIENCE_S)
         self._ledger = RedisLedger(redis_url, self._train.total, start_patience_s=start_patience_s)

@@ -13,6 +13,7 @@ from sonorant.file_names import shown
 __all__ = ["command"]
 
 _MOST = 2**32 - 1  # words of a text
+_MARKS = {"<s>", "</s>"}
 
 
 @click.command("lm")
@@ -60,11 +61,21 @@ def command(
 
 
 def _check(text: Path) -> None:
-    """Raise BadCorpus for a text that cannot be read throughout, BadLanguageModel for one without a word."""
+    """Raise BadCorpus for a text that cannot be read throughout, BadLanguageModel for one that cannot be scored."""
+    if not sum(len(line.split()) for line in _sentences(text)):
+        raise BadLanguageModel(f"{shown(text)}: the text has no word; expected a sentence a line")
+
+
+def _sentences(text: Path) -> Iterator[str]:
+    """Yield the lines of a text, as training takes them."""
     from sonorant.corpus.readers.text_lines import whole_text
 
-    if not sum(len(line.split()) for line in whole_text(text)):
-        raise BadLanguageModel(f"{shown(text)}: the text has no word; expected a sentence a line")
+    for number, line in enumerate(whole_text(text), 1):
+        if marks := _MARKS.intersection(line.split()):
+            raise BadLanguageModel(
+                f"{shown(text)}: line {number}: found {min(marks)}, which marks the bounds of each line; remove it"
+            )
+        yield line
 
 
 def _thresholds(prune: str | None) -> list[int]:
@@ -98,13 +109,12 @@ def _train(texts: tuple[Path, ...], output: Path, order: int, prune: list[int], 
 
 
 def _score(path: Path, texts: tuple[Path, ...]) -> None:
-    from sonorant.corpus.readers.text_lines import whole_text
     from sonorant.lm.model import NgramModel
 
     with _progress() as progress:
         model = NgramModel.read(path, lambda fraction: progress(f"reading {path}: {fraction:.0%}"))
     for text in texts:
-        click.echo(f"{text}: {model.perplexity(whole_text(text))}")
+        click.echo(f"{text}: {model.perplexity(_sentences(text))}")
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
     loudest = _peak(path, samples)
     if rate_hz != recipe.sample_rate_hz:
         samples = soxr.resample(samples, rate_hz, recipe.sample_rate_hz)
-    peak = max(loudest, _peak(path, samples))
+    peak = max(loudest, float(np.abs(samples).max(initial=0.0)))
     beyond = subtype in _UNBOUNDED and loudest > _FULL_SCALE
     scaled = Scaled(path, peak) if beyond or peak > _OVERSHOOT else None
     if scaled:

@@ -18,7 +18,7 @@ from sonorant.randomness import generator
 from sonorant.recipe import Recipe
 from sonorant.text.units import Units
 
-__all__ = ["ShardPlan", "fingerprint", "plan_shards"]
+__all__ = ["ShardPlan", "fingerprint", "fingerprint_of_skipped", "plan_shards"]
 
 _FORMAT = 1  # of shards and summaries; shards of another format are made anew
 
@@ -56,9 +56,13 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
             except OSError as error:
                 fault_of(segment.path, error)
                 digest.update(b"missing")
-    for entry in (*listing.skipped, *listing.faults):  # the card lists them
-        digest.update(f"{entry.recording}: {entry.reason}".replace(shown(data_folder), "").encode())
     return digest.hexdigest()
+
+
+def fingerprint_of_skipped(listing: Listing, data_folder: Path) -> str:
+    """Return a hash of what is no utterance, which the card lists; where the data folder lies does not matter."""
+    entries = "\n".join(f"{entry.recording}: {entry.reason}" for entry in (*listing.skipped, *listing.faults))
+    return hashlib.blake2b(entries.replace(f"{shown(data_folder)}/", "").encode(), digest_size=16).hexdigest()
 
 
 def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardPlan, ...]:

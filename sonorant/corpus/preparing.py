@@ -11,7 +11,7 @@ from typing import Any
 from sonorant.atomic import atomic_write, make_folder
 from sonorant.corpus.card import describe, render
 from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
-from sonorant.corpus.plan import ShardPlan, fingerprint, plan_shards
+from sonorant.corpus.plan import ShardPlan, fingerprint, fingerprint_of_skipped, plan_shards
 from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
@@ -68,7 +68,11 @@ def prepare(
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
     if (tokenizer := read_tokenizer(recipe.text, data_folder)) is not None:
         check_trained_units(tokenizer, run)
-    state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
+    of_shards, of_skipped = (
+        fingerprint(recipe, listing, data_folder, tokenizer),
+        fingerprint_of_skipped(listing, data_folder),
+    )
+    state = _State(run.shards, of_shards, of_skipped, elsewhere)
     if (done := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
         return _checked(Prepared(state.card(), done, 0), strict)
@@ -151,17 +155,21 @@ def _make(
 
 @dataclass(frozen=True)
 class _State:
-    """What `prepare` remembers between calls, in `plan.json`; the card is written last, so it means all is done."""
+    """What `prepare` remembers between calls, in `plan.json`; the names of shards are written last: all is done.
+
+    fingerprint: of all that shards depend on; skipped: of what is no utterance, of which the card alone is made.
+    """
 
     folder: Path
     fingerprint: str
+    skipped: str
     elsewhere: Collection[str]
 
     def finished(self) -> tuple[Skipped, ...] | None:
         """Return what was skipped if everything of this plan is there."""
         plan = self._read("plan.json")
         names = plan.get("shards")
-        if plan.get("fingerprint") != self.fingerprint or not names:
+        if (plan.get("fingerprint"), plan.get("skipped")) != (self.fingerprint, self.skipped) or not names:
             return None
         if not all(name in self.elsewhere or finished(self.folder, name) for name in names):
             return None
@@ -186,7 +194,8 @@ class _State:
     def finish(self, card: dict[str, Any], names: list[str]) -> None:
         atomic_write(self.folder / "card.md", render(card))
         atomic_write(self.folder / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
-        atomic_write(self.folder / "plan.json", json.dumps({"fingerprint": self.fingerprint, "shards": names}) + "\n")
+        plan = {"fingerprint": self.fingerprint, "skipped": self.skipped, "shards": names}
+        atomic_write(self.folder / "plan.json", json.dumps(plan) + "\n")
 
     def card(self) -> dict[str, Any]:
         return self._read("card.json")

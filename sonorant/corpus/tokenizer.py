@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sonorant.errors import BadCorpus
+from sonorant.errors import BadCorpus, BadRun
 from sonorant.run_folder import RunFolder
 from sonorant.text.section import TextRecipe
 from sonorant.text.units import Units, read_units
@@ -34,4 +34,8 @@ def check_trained_units(tokenizer: Units, run: RunFolder) -> None:
     """Raise BadRun if the run has checkpoints of a model with other units than the tokenizer's."""
     path = run.shards / "units.json"
     if path.is_file() and run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
-        read_units(path).check_same(tokenizer, f"{path}, of the checkpoints in {run.checkpoints}", "text.tokenizer")
+        try:
+            trained = read_units(path)
+        except BadCorpus as error:
+            raise BadRun(f"{error}; to have those of text.tokenizer, remove it and prepare the run again") from error
+        trained.check_same(tokenizer, f"{path}, of the checkpoints in {run.checkpoints}", "text.tokenizer")

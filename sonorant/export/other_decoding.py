@@ -25,7 +25,7 @@ from sonorant.export.versions import Export, newest_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.serving.warm_up import WARM_UP
-from sonorant.text.units import Units
+from sonorant.text.units import read_units
 
 __all__ = ["export_with_decoding"]
 
@@ -78,7 +78,7 @@ def _transcribing(folder: Path, manifest: Manifest, recipe: Recipe, draft: Path)
     """Give the model in `draft`, a copy of that in `folder`, the recipe's signature `transcribe`; return why not."""
     if manifest.signature == ENSEMBLE or manifest.without_transcribe == BEFORE_TRANSCRIBE:
         return manifest.without_transcribe
-    units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
+    units = read_units(folder / "units.json")
     why_not = obstacle(manifest.search, recipe, units)
     if not (why_not and manifest.without_transcribe):
         from sonorant.export.transcribe.resaved import resave  # loads TensorFlow, which takes seconds

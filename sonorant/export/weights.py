@@ -9,7 +9,7 @@ from sonorant.export.manifest import ENSEMBLE, BadExport, member_folder, read_ma
 from sonorant.models.registry import build_model
 from sonorant.recipe.loading import load_recipe
 from sonorant.tensorflow import tf
-from sonorant.text.units import Units
+from sonorant.text.units import read_units
 
 __all__ = ["exported_weights"]
 
@@ -24,7 +24,7 @@ def exported_weights(folder: Path) -> dict[str, NDArray[np.float32]]:
     if manifest.signature == ENSEMBLE:
         raise BadExport(f"{folder}: an ensemble has no weights of one model; name a member, {member_folder(folder, 0)}")
     recipe = load_recipe(folder / "recipe.yaml")
-    units = Units.from_json((folder / "units.json").read_text(encoding="utf-8"))
+    units = read_units(folder / "units.json")
     names = build_model(recipe.model, recipe.vector_bins, units.size).named_weights()
     try:
         saved = tf.train.load_checkpoint(str(folder / "variables" / "variables"))

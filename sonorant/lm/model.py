@@ -22,7 +22,6 @@ from sonorant.text_file import GZIP
 __all__ = ["NgramModel", "reading"]
 
 _PIECE = 1 << 22
-_MARKS = {"<s>", "</s>"}
 _KENLM = b"mmap lm http://kheafield.com/code"
 _MOST_COMPRESSED = 30  # gzip makes ARPA files smaller by 3 to 6, and by no more than this
 
@@ -69,19 +68,12 @@ class NgramModel(ngrams.NgramModel):
             return cls(np.frombuffer(mapped, np.uint8))
 
     def perplexity(self, sentences: Iterable[str]) -> Perplexity:
-        """Score sentences, words apart by white space, each between `<s>` and `</s>`; empty ones are passed over.
-
-        Raises BadLanguageModel for a sentence that has these marks itself.
-        """
+        """Score sentences, words apart by white space, each between `<s>` and `</s>`; empty ones are passed over."""
         log10 = log10_unknown = 0.0
         tokens = unknown = count = 0
         for sentence in sentences:
             if not sentence.strip():
                 continue
-            if mark := _MARKS.intersection(sentence.split()):
-                raise BadLanguageModel(
-                    f"sentence {sentence!r} has {min(mark)}: where sentences begin and end is known; leave it out"
-                )
             scored = self.score_sentence(sentence)
             log10, log10_unknown = log10 + scored.log10, log10_unknown + scored.log10_unknown
             tokens, unknown, count = tokens + scored.tokens, unknown + scored.unknown, count + 1

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sonorant.errors import BadCorpus, BadRun, RejectedExample
+from sonorant.file_names import fault_of, shown
 from sonorant.randomness import generator
 from sonorant.text import hangul, pieces
 from sonorant.text.normalisation import normalise
@@ -152,16 +153,20 @@ class Units:
 
 
 def read_units(path: Path) -> Units:
-    """Return the units in a file; raises BadCorpus, naming it, if `Units.to_json` has not written it."""
+    """Return the units in a file; raises BadCorpus, naming it, if `Units.to_json` has not written it.
+
+    Raises Unavailable if the file system fails.
+    """
+    name = shown(path)
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        reason = fault_of(path, error) if isinstance(error, OSError) else str(error)
         raise BadCorpus(
-            f"{path}: {reason}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
+            f"{name}: {reason}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
         ) from error
-    units = Units.from_json(content, str(path))
-    units.check_model(str(path))
+    units = Units.from_json(content, name)
+    units.check_model(name)
     return units
 
 

@@ -15,7 +15,7 @@ from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe import Recipe
 from sonorant.text.scoring import ErrorRate, score
-from sonorant.text.units import Units
+from sonorant.text.units import read_units
 from sonorant.tuning.outputs import read_outputs
 from sonorant.tuning.weights import Weights, tunable, with_weights, without_weights
 
@@ -88,7 +88,7 @@ class _Recognition:
     def __init__(self, subject: Subject) -> None:
         manifest = read_manifest(subject.export)
         self.recipe = Recipe.model_validate_json(subject.recipe)
-        self._units = Units.from_json((subject.export / "units.json").read_text(encoding="utf-8"))
+        self._units = read_units(subject.export / "units.json")
         self._search = manifest.search
         self._frame_seconds = manifest.vector_seconds * self.recipe.model.framing.block
         self._outputs = read_outputs(subject.outputs)

@@ -194,6 +194,14 @@ def test_what_a_change_of_rate_overshoots_is_not_clipped_of_a_recording_that_is_
     assert audio.read_segment(Segment(path), RECIPE).scaled is None
 
 
+def test_what_a_change_of_rate_makes_is_no_fault_of_a_recording(tmp_path: Path) -> None:
+    path, recipe = tmp_path / "a.wav", RECIPE.model_copy(update={"min_seconds": 1e-5})
+    soundfile.write(path, np.sign(tone(0.5, 44100)) * np.float32(3.9), 44100, subtype="FLOAT")
+    assert audio.read_segment(Segment(path), RECIPE).scaled is not None
+    soundfile.write(path, np.zeros(2, np.float32), 48000)
+    assert len(audio.read_segment(Segment(path), recipe).waveform) <= 1
+
+
 def test_what_a_lossy_codec_overshoots_is_not_the_recordings_doing(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a", np.sign(tone(0.5)), 8000, format="OGG")
     waveform, scaled = audio.read_segment(Segment(tmp_path / "a"), RECIPE)

@@ -210,10 +210,15 @@ def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Pa
     stray.write_bytes(b"")
     with pytest.raises(BadCorpus, match=r"1 recording\(s\) cannot be used.*notes.wav"):
         run(digits_recipe(), corpus, strict=True)
-    assert [entry.recording for entry in run(digits_recipe(), corpus).skipped] == [str(stray)]
-    assert [entry.recording for entry in run(digits_recipe(), corpus).skipped] == [str(stray)]
+    for _ in range(2):
+        prepared = run(digits_recipe(), corpus)
+        assert [entry.recording for entry in prepared.skipped] == [str(stray)]
+        assert prepared.made == 0
+    assert "notes.wav" in (shards / "card.md").read_text()
     stray.unlink()
-    assert run(digits_recipe(), corpus, strict=True).skipped == ()
+    prepared = run(digits_recipe(), corpus, strict=True)
+    assert (prepared.skipped, prepared.made) == ((), 0)
+    assert "notes.wav" not in (shards / "card.md").read_text()
 
 
 @pytest.mark.parametrize(

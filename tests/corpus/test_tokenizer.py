@@ -83,7 +83,7 @@ def test_a_tokenizer_with_other_units_than_the_checkpoints_is_refused(tmp_path: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "tokenizer.json: .*No such file"),
+        (None, "tokenizer.json: no such file"),
         ("{}", "tokenizer.json: .*expected what"),
         ('{"kind": "characters", "symbols": ["a", "a"]}', "tokenizer.json: symbol 'a' stands twice"),
         (Units("words", ("a",)).to_json(), "tokenizer.json has 1 words, expected text.units=characters and"),

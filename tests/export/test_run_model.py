@@ -191,7 +191,7 @@ def test_a_recipe_of_another_model_is_refused(run):
 
 def test_missing_units_are_named(run):
     (run.shards / "units.json").unlink()
-    with pytest.raises(BadCorpus, match=r"units\.json: No such file"):
+    with pytest.raises(BadCorpus, match=r"units\.json: no such file"):
         export_run(run)
 
 

@@ -1,18 +1,18 @@
 """Lines of a corpus' text file; a fault is confined to its line."""
 
-import codecs
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from io import BufferedReader
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from sonorant.corpus.utterance import Skipped
 from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, path_fault, shown
-from sonorant.text_file import open_text
+from sonorant.text_file import behind_mark, open_text
 
 __all__ = ["LONGEST_LINE_BYTES", "Line", "text_lines", "whole_text"]
 
@@ -38,7 +38,7 @@ def text_lines(path: Path) -> Iterator[Line]:
     A file whose name ends in .gz is unpacked. Raises BadCorpus if it is no file that can be opened, or gzip's data are
     damaged or cut short; Unavailable if the file system fails.
     """
-    return _lines(path, _opened)
+    return _lines(path, _open_by_name)
 
 
 def whole_text(path: Path) -> Iterator[str]:
@@ -53,8 +53,10 @@ def whole_text(path: Path) -> Iterator[str]:
         yield line.text
 
 
-def _opened(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+@contextmanager
+def _open_by_name(path: Path) -> Iterator[BinaryIO]:
+    with BufferedReader(gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as file:
+        yield behind_mark(file)
 
 
 def _lines(path: Path, opener: Callable[[Path], AbstractContextManager[BinaryIO]]) -> Iterator[Line]:
@@ -74,8 +76,6 @@ def _lines(path: Path, opener: Callable[[Path], AbstractContextManager[BinaryIO]
 
 
 def _line(path: Path, number: int, line: bytes, file: BinaryIO) -> Line:
-    if number == 1:
-        line = line.removeprefix(codecs.BOM_UTF8)
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE_BYTES:
         rest = line
         while rest and not rest.endswith(b"\n"):
