@@ -19,6 +19,7 @@ from services.process.health import health_at
 from services.process.logging import configure_logging
 from services.process.metrics import metrics_at, on_scrape
 from services.process.options import health_port_option, metrics_port_option
+from services.process.parameters import NumberRange
 from services.process.program import run_program
 from services.process.signals import Shutdown
 from sonorant.capacity.planner import PlannerSettings
@@ -41,7 +42,7 @@ log = structlog.get_logger()
 @click.option("--namespace", default="", help="Of the Deployments; absent: this pod's, or the context's.")
 @click.option("--lease", default="", help="Name of the leader's lease; absent: PREFIX + autoscaler.")
 @click.option("--lease-s", type=click.IntRange(3), default=15, show_default=True, help="How long a lease lasts.")
-@click.option("--every-s", type=click.FloatRange(0.1), default=5.0, show_default=True, help="Between two iterations.")
+@click.option("--every-s", type=NumberRange(0.1), default=5.0, show_default=True, help="Between two iterations.")
 @planner_options
 @click.option("--plan/--no-plan", default=True, show_default=True, help="Scale stages to the trainer's demand.")
 @click.option(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from services.process.parameters import NumberRange
 from sonorant.capacity.planner import PlannerSettings
 from sonorant.capacity.sizing import MOST, Bounds
 
@@ -50,16 +51,16 @@ def _bounds(_context: click.Context, _option: click.Parameter, values: tuple[str
 
 _OPTIONS = (
     click.option(
-        "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
+        "--utilisation", type=NumberRange(0.1, 1.0), default=0.8, show_default=True,
         help="Target busy share of a stage.",
     ),
     click.option(
-        "--cores", type=click.FloatRange(min=0, min_open=True), default=float("inf"),
+        "--cores", type=NumberRange(min=0, min_open=True), default=float("inf"),
         help="Limit for all stages together.",
     ),
-    click.option("--window-s", type=click.FloatRange(1), default=30.0, show_default=True, help="Of measurements."),
+    click.option("--window-s", type=NumberRange(1), default=30.0, show_default=True, help="Of measurements."),
     click.option(
-        "--stabilisation-s", type=click.FloatRange(0), default=120.0, show_default=True,
+        "--stabilisation-s", type=NumberRange(0), default=120.0, show_default=True,
         help="Time for which fewer replicas must have sufficed before a scale-down.",
     ),
     click.option(

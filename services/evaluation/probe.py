@@ -7,6 +7,7 @@ import click
 import grpc
 
 from services.process.options import store_option
+from services.process.parameters import NumberRange
 from services.process.program import run_program
 from services.recognizer_client.client import StreamedTranscript, ask_model, connect, open_recognizer, stream_recording
 from services.storage.run import SharedRun, open_run
@@ -30,7 +31,7 @@ class _Misheard(SonorantError):
 @click.option("--utterances", type=click.IntRange(1), default=4, show_default=True, help="Recordings to stream.")
 @click.option(
     "--max-wer",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     help="Highest word error rate that passes; absent: any, if any word is recognized.",
 )
 def command(server: str, run_path: Path, store_url: str, utterances: int, max_wer: float | None) -> None:

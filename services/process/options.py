@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from services.process.parameters import NumberRange
+
 __all__ = [
     "health_port_option",
     "max_iteration_option",
@@ -49,7 +51,7 @@ redis_option: _Option = click.option(
 )
 patience_option: _Option = click.option(
     "--patience-s",
-    type=click.FloatRange(min=0),
+    type=NumberRange(min=0),
     default=0.0,
     show_default=True,
     help="Seconds to wait for what others make: shards, Redis, a first model; 0: it is there.",
@@ -62,7 +64,7 @@ metrics_port_option: _Option = click.option(
 )
 max_iteration_option: _Option = click.option(
     "--max-iteration-s",
-    type=click.FloatRange(min=1),
+    type=NumberRange(min=1),
     help="Limit of an iteration of the main loop, in seconds; beyond it the process exits with 75; absent: none.",
 )
 stay_option: _Option = click.option(

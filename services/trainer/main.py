@@ -28,6 +28,7 @@ from services.process.options import (
     run_option,
     store_option,
 )
+from services.process.parameters import NumberRange
 from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.process.watchdog import Watchdog
@@ -68,7 +69,7 @@ class _RankOptions(NamedTuple):
 @metrics_port_option
 @patience_option
 @click.option(
-    "--max-iteration-s", type=click.FloatRange(1), default=600.0, show_default=True,
+    "--max-iteration-s", type=NumberRange(1), default=600.0, show_default=True,
     help="Start again if a step takes longer, with dev set and checkpoint: a rank that hangs blocks the gang.",
 )  # fmt: skip
 @click.option("--export", is_flag=True, help="Export the best checkpoint when training is complete, as rank 0.")

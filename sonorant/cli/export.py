@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from services.process.options import store_option
+from services.process.parameters import GivenPath
 from sonorant.cli.settings import find_run
 
 __all__ = ["command"]
@@ -22,7 +23,7 @@ __all__ = ["command"]
     help="Export the mean of N checkpoints: the best ones, or the last ones up to that of --checkpoint.",
 )  # fmt: skip
 @click.option(
-    "--with", "others", type=click.Path(path_type=Path), multiple=True, metavar="EXPORT",
+    "--with", "others", type=GivenPath(path_type=Path), multiple=True, metavar="EXPORT",
     help="Make an ensemble with this exported version, `exports/<model>/<version>` of any run; may be repeated.",
 )  # fmt: skip
 def command(run: Path, store_url: str, checkpoint: str, average: int, others: tuple[Path, ...]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from services.process.parameters import NumberRange
 from sonorant.atomic import atomic_write
 from sonorant.cli.plan_times import TimesSource, echo_progress, service_times
 from sonorant.cli.settings import data_option, host_port, resolve_recipe, set_option
@@ -26,15 +27,15 @@ _POINTS = 40  # of a curve
 @click.command("plan")
 @click.option("--recipe", "recipe_path", required=True, type=click.Path(path_type=Path), help="Recipe to plan for.")
 @click.option("--gpus", type=click.IntRange(1, 65_536), required=True, help="Ranks of the trainer, a GPU each.")
-@click.option("--hours", type=click.FloatRange(0, min_open=True), required=True, help="Hours of speech in an epoch.")
+@click.option("--hours", type=NumberRange(0, min_open=True), required=True, help="Hours of speech in an epoch.")
 @click.option(
-    "--step-seconds", type=click.FloatRange(0, min_open=True),
+    "--step-seconds", type=NumberRange(0, min_open=True),
     help="Time of a training step on your GPU, without waits; default: that of --coordinator's training, or "
     "else measured on this machine.",
 )  # fmt: skip
-@click.option("--cores", type=click.FloatRange(1), default=float("inf"), help="Limit on the cores of all stages.")
+@click.option("--cores", type=NumberRange(1), default=float("inf"), help="Limit on the cores of all stages.")
 @click.option(
-    "--utilisation", type=click.FloatRange(0.1, 1.0), default=0.8, show_default=True,
+    "--utilisation", type=NumberRange(0.1, 1.0), default=0.8, show_default=True,
     help="Target busy share of a stage.",
 )  # fmt: skip
 @click.option(
@@ -43,7 +44,7 @@ _POINTS = 40  # of a curve
     "--utterance-seconds.",
 )  # fmt: skip
 @click.option(
-    "--utterance-seconds", type=click.FloatRange(0.1, 60), default=12.0, show_default=True,
+    "--utterance-seconds", type=NumberRange(0.1, 60), default=12.0, show_default=True,
     help="Length of the utterances, without a prepared run.",
 )  # fmt: skip
 @click.option(

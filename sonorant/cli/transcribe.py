@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
+from services.process.parameters import GivenPath, NumberRange
 from sonorant.cli.settings import find_run, host_port
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _given_of_recordings() -> str:
 
 
 @click.command("transcribe")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False))
+@click.argument("files", nargs=-1, type=GivenPath(path_type=Path, readable=False))
 @click.option("--server", metavar="HOST:PORT", callback=host_port("localhost:50051"), help="The recognizer.")
 @click.option(
     "--run", "run", type=click.Path(path_type=Path), help="Folder of a run: start a recognizer for its model."
@@ -35,7 +36,7 @@ def _given_of_recordings() -> str:
 @click.option("--mic", is_flag=True, help="Transcribe the microphone until Ctrl-C; a file gets final results alone.")
 @click.option("--paced", is_flag=True, help="Send recordings in real time, not as fast as possible.")
 @click.option("--streams", type=click.IntRange(1), default=1, show_default=True, help="Recordings streamed at once.")
-@click.option("--chunk-ms", type=click.FloatRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
+@click.option("--chunk-ms", type=NumberRange(1, 60_000), default=100.0, show_default=True, help="Audio a message.")
 @click.option(
     "--format",
     type=click.Choice(["text", "srt", "vtt", "json"]),

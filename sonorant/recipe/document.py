@@ -1,6 +1,6 @@
 """A YAML document as plain values, with the file and line of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
@@ -10,6 +10,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from sonorant.errors import BadRecipe
 
 __all__ = ["Document", "KeyPath", "Override", "apply_override", "dotted", "parse_document"]
+
+_TOO_DEEP = "is nested too deeply, or refers to itself"
 
 KeyPath = tuple[str | int, ...]
 
@@ -56,7 +58,7 @@ def parse_document(text: str, name: str) -> Document:
     if not isinstance(node, MappingNode):
         raise BadRecipe(f"{name}:{_line(node)}: found {_kind(node)}, expected keys such as `version: 1`")
     document = Document({}, {(): f"{name}:{_line(node)}"}, [], {})
-    document.values.update(_plain(node, (), name, document))
+    document.values.update(_values(node, name, document))
     return document
 
 
@@ -68,7 +70,7 @@ def apply_override(document: Document, override: Override) -> None:
     where = override.origin
     node = _compose(override.value, where)
     inner = Document({}, {}, document.faults, {})
-    value = None if node is None else _plain(node, (), where, inner)
+    value = None if node is None else _values(node, where, inner)
     path: KeyPath = ()
     current: Any = document.values
     parts = override.key.split(".")
@@ -94,6 +96,8 @@ def apply_override(document: Document, override: Override) -> None:
 def _step(current: Any, part: str) -> str | int | None:
     if isinstance(current, dict):
         return part
+    if not isinstance(current, list):
+        return None
     if part.isdecimal() and int(part) < len(current):
         return int(part)
     for i, item in enumerate(current):
@@ -111,7 +115,16 @@ def _compose(text: str, name: str) -> Node | None:
         raise BadRecipe(f"{name}{line}: is not YAML: {problem}") from error
     except YAMLError as error:
         raise BadRecipe(f"{name}: is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise BadRecipe(f"{name}: {_TOO_DEEP}") from error
     return node
+
+
+def _values(node: Node, name: str, document: Document) -> Any:
+    try:
+        return _plain(node, (), name, document)
+    except RecursionError as error:
+        raise BadRecipe(f"{name}: {_TOO_DEEP}") from error
 
 
 def _plain(node: Node, path: KeyPath, name: str, document: Document) -> Any:
@@ -149,12 +162,23 @@ def _scalar(node: Node) -> bool | int | float | str | None:
         case "bool":
             return text.lower() == "true"
         case "int":
-            return _integer(text)
+            return _number(text, _integer)
         case "float":
-            special = {".inf": "inf", "-.inf": "-inf", "+.inf": "inf", ".nan": "nan"}
-            return float(special.get(text.lower(), text.replace("_", "")))
+            return _number(text, _float)
         case _:
             return text
+
+
+def _number(text: str, read: Callable[[str], float]) -> int | float | str:
+    try:
+        return read(text)
+    except ValueError:  # a tag of the author's own, or thousands of digits
+        return text
+
+
+def _float(text: str) -> float:
+    special = {".inf": "inf", "-.inf": "-inf", "+.inf": "inf", ".nan": "nan"}
+    return float(special.get(text.lower(), text.replace("_", "")))
 
 
 def _integer(text: str) -> int:

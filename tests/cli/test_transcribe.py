@@ -118,6 +118,8 @@ def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, 
         (["--mic", "--words", "--nbest", "2"], "for recordings alone: --words, --nbest"),
         (["--mic", "--json", "--paced", "--streams", "2"], "for recordings alone: --paced, --streams, --json"),
         (["--mic", "-o", "folder"], "for recordings alone: --output"),
+        (["a.wav", ""], "is empty; expected a path"),
+        (["--chunk-ms", "nan", "a.wav"], "'nan' is not a number"),
     ],
 )
 def test_layouts_that_make_no_sense_are_refused(options, said):

@@ -225,6 +225,23 @@ def test_what_is_not_yaml_names_the_line(tmp_path: Path, text: str) -> None:
     assert "is not YAML: " in line
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("corpus.strings.train.0.x", "1", "--set k: corpus.strings.train.0 has no 'x'"),
+        ("seed", "!!int abc", '--set k: seed="abc": must be a valid integer'),
+        ("training.max_minutes", "!!float x", '--set k: training.max_minutes="x": must be a valid number'),
+        ("seed", "9" * 5000, "--set k: seed="),
+        ("stages", "&a [*a]", "--set k: is nested too deeply, or refers to itself"),
+        ("stages", "[" * 3000 + "]" * 3000, "--set k: is nested too deeply, or refers to itself"),
+    ],
+)
+def test_values_that_no_reader_can_take_are_faults(tmp_path: Path, key: str, value: str, said: str) -> None:
+    assert any(
+        said in fault for fault in faults(tmp_path, HEAD + "  strings: {train: [9]}\n", Override(key, value, "--set k"))
+    )
+
+
 def test_binary_and_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecipe, match="byte 0 is not UTF-8"):
