@@ -28,6 +28,7 @@ LANGUAGE_MODEL = "language_model"  # the signature of one
 ENSEMBLE = "ensemble"  # likewise
 BEFORE_TRANSCRIBE = "exported before there was one; export again"
 _MEMBERS = "members"  # folder of an ensemble's exports, 0, 1, …
+_FEWEST = 2  # members
 
 
 class BadExport(SonorantError):
@@ -123,8 +124,14 @@ def member_folder(folder: Path, number: int) -> Path:
 
 
 def member_folders(folder: Path) -> list[Path]:
-    """Return the folders of an ensemble's members, in their order."""
-    return sorted((folder / _MEMBERS).iterdir(), key=lambda member: int(member.name))
+    """Return the folders of an ensemble's members, in their order; raises BadExport unless all are there."""
+    found = {path.name for path in (folder / _MEMBERS).glob("*")}
+    if len(found) < _FEWEST or found != {str(number) for number in range(len(found))}:
+        raise BadExport(
+            f"{folder / _MEMBERS}: found {', '.join(sorted(found)) or 'nothing'}; expected the members 0, 1, … of an "
+            "ensemble: export it again"
+        )
+    return [member_folder(folder, number) for number in range(len(found))]
 
 
 def _sha256(path: Path) -> str:

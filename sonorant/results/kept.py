@@ -6,6 +6,7 @@ from typing import Any
 
 from sonorant.atomic import atomic_write
 from sonorant.errors import BadRun
+from sonorant.json_file import read_object
 from sonorant.results.systems import Row
 
 __all__ = ["KeptReport", "keep", "read_kept"]
@@ -24,7 +25,7 @@ def keep(row: Row, report: Path, folder: Path) -> Path:
 
     Raises BadRun if the report lacks a figure that results show.
     """
-    figures = json.loads(report.read_text(encoding="utf-8"))
+    figures = read_object(report, "run `sonorant report` again")
     if missing := [key for key in _KEPT if figures.get(key) is None]:
         raise BadRun(f"{report}: has no {missing[0]}; the run is of an earlier version: train again")
     kept: KeptReport = {"digest": row.digest, "recipe": row.recipe, "settings": list(row.settings)}
@@ -41,6 +42,7 @@ def read_kept(row: Row, folder: Path) -> KeptReport | None:
     try:
         kept: KeptReport = json.loads(path.read_text(encoding="utf-8"))
         missing = [key for key in ("digest", *_KEPT) if key not in kept]
+        missing += [key for key in ("wer", "errors", "system") if key in kept and not isinstance(kept[key], dict)]
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:

@@ -4,10 +4,11 @@ import hashlib
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
@@ -33,7 +34,7 @@ class _System(Section):
     name: _Name
     about: str = ""
     recipe: str = ""
-    of: str = ""  # name of the system whose run is copied
+    of: _Name | Literal[""] = ""  # name of the system whose run is copied
     commands: tuple[str, ...] = ()  # of `sonorant`, before the copy is evaluated
     seeds: tuple[int, ...] = Field((1,), min_length=1)
     set: tuple[str, ...] = ()
@@ -129,7 +130,11 @@ def read_systems(path: Path) -> tuple[CorpusRows, ...]:
         raise BadRecipe("\n".join([*document.faults, *schema_faults(error, document, _Systems)])) from error
     if document.faults:
         raise BadRecipe("\n".join(document.faults))
-    return tuple(_corpus_rows(corpus, path) for corpus in systems.corpora)
+    corpora = tuple(_corpus_rows(corpus, path) for corpus in systems.corpora)
+    names = Counter(row.name for corpus in corpora for row in corpus.rows)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise BadRecipe(f"{path}: two rows have the name {twice[0]}, of corpus, system and seed; rename one of them")
+    return corpora
 
 
 def _corpus_rows(corpus: _Corpus, path: Path) -> CorpusRows:
@@ -161,9 +166,16 @@ def _row(corpus: _Corpus, system: _System, seed: int, before: Mapping[tuple[str,
     content: Any = [recipe, settings, [row.digest for row in needs.values()]]
     content += [made for made in (corpus.made_by, system.commands) if made]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:_DIGITS]
-    made = (corpus.data, tuple(shlex.split(corpus.made_by)))
-    commands = tuple(tuple(shlex.split(command)) for command in system.commands)
+    made = (corpus.data, _words(corpus.made_by, f"{path}: corpora.{corpus.name}: made_by"))
+    commands = tuple(_words(command, f"{path}: corpora.{corpus.name}: {system.name}") for command in system.commands)
     return Row(corpus.name, system.name, seed, source, settings, digest, needs, *made, system.of, commands)
+
+
+def _words(command: str, where: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise BadRecipe(f"{where}: {command!r}: {error}; expected words as a shell takes them") from error
 
 
 def _text(path: Path, expected: str) -> str:
@@ -171,3 +183,5 @@ def _text(path: Path, expected: str) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadRun(f"{path}: {error.strerror}; {expected}") from error
+    except UnicodeDecodeError as error:
+        raise BadRecipe(f"{path}: is not UTF-8: {error}") from error

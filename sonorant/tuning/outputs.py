@@ -51,8 +51,9 @@ class Outputs:
 def is_of(folder: Path, origin: str) -> bool:
     """Return whether the folder has outputs of that origin; damaged ones are of none."""
     try:
-        return bool(json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))["origin"] == origin)
-    except (OSError, ValueError, TypeError, KeyError):
+        found = json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))["origin"] == origin
+        return bool(found and len((outputs := read_outputs(folder)).all_frames) == outputs.ends[-1:].sum())
+    except (OSError, EOFError, ValueError, TypeError, KeyError):
         return False
 
 

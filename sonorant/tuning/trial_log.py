@@ -23,7 +23,7 @@ class TrialLog:
             if path.exists() and (document := json.loads(path.read_text(encoding="utf-8")))["subject"] == subject:
                 self._document = document
             self._errors = {_key(trial["weights"]): int(trial["errors"]) for trial in self._document["trials"]}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadTuning(f"{path}: no record of trials ({error}); remove it to tune anew") from error
 
     def __len__(self) -> int:

@@ -33,6 +33,12 @@ def test_a_report_of_an_earlier_version_is_refused(tmp_path, row):
     assert read_kept(row, tmp_path) is None
 
 
+def test_a_report_that_is_none_is_named(tmp_path, row):
+    (tmp_path / "report.json").write_text("{")
+    with pytest.raises(BadRun, match=r"report\.json: damaged: .*; run `sonorant report` again"):
+        keep(row, tmp_path / "report.json", tmp_path)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"digest": "x"})])
 def test_a_damaged_report_is_named(tmp_path, row, text):
     (tmp_path / f"{row.name}.json").write_text(text)

@@ -85,12 +85,20 @@ def test_a_row_may_be_what_commands_make_of_another_one_s_run(tmp_path):
         ({"set": ["training.init_from={other}"]}, r"s refers to \{other\} of seed 1, which does not stand before it"),
         ({"seed": 1}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seed: unknown key; did you mean seeds\?"),
         ({"name": "S"}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.name=\"S\""),
+        ({"recipe": "", "of": "Base", "commands": ["tune"]}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.of"),
+        ({"recipe": "", "of": "s", "commands": ["tune 'x"]}, r"refers to \{s\} of seed 1"),
         ({"seeds": []}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seeds: .* at least 1 item"),
     ],
 )
 def test_a_wrong_list_is_refused_by_file_and_key(tmp_path, entry, said):
     with pytest.raises(BadRecipe, match=said):
         rows_of(tmp_path, system(tmp_path, "s") | entry)
+
+
+def test_a_command_that_no_shell_takes_is_named(tmp_path):
+    wrong = {"name": "lm", "of": "s", "commands": ["tune --set 'x"]}
+    with pytest.raises(BadRecipe, match=r"systems\.yaml: corpora\.tones: lm: \"tune --set 'x\": No closing quotation"):
+        rows_of(tmp_path, system(tmp_path, "s"), wrong)
 
 
 def test_two_systems_have_two_names(tmp_path):
