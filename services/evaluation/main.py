@@ -19,15 +19,18 @@ from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import read_references, shards_of, write_test_set
 from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
+from sonorant.export.versions import newest_version
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
 
 __all__ = ["evaluate"]
 
-# fingerprint: of the exported model; sets, subjects and streams: by the name of a set, its outcomes, what was measured,
-# and how many clients streamed at once.
+# fingerprint: of the exported models; model: the last that was measured; sets, subjects, definitions, models and
+# streams: by the name of a set, its outcomes, a checksum of what was measured, the set's section of the recipe, the
+# model, and how many clients streamed at once.
 _Document: TypeAlias = dict[str, Any]
+_BY_SET = ("sets", "subjects", "definitions", "models", "streams")
 
 
 def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console) -> None:
@@ -38,13 +41,15 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
     a test set that cannot be read, BadRun for one of a run that is not prepared, BadRecipe for a language model's.
     """
     recipe.require_speech("recognize")
-    document = _measured_before(run)
+    newest = _newest(run)
+    document = _measured_before(run, newest)
     subjects = {chosen.name: _subject(recipe.evaluation, chosen, run) for chosen in recipe.evaluation.sets}
     chosen = [one for one in recipe.evaluation.sets if document["subjects"].get(one.name) != subjects[one.name]]
     if not chosen:
         console.print(f"nothing to do: {run.evaluation} is of this model")
         return
     folders = {one.name: write_test_set(run, data_folder, one) for one in chosen}
+    definitions = {one.name: one.model_dump(mode="json") for one in chosen}
     with (
         running_recognizer(run.exports, run.logs / "recognizer.log") as address,
         _Progress(console) as progress,
@@ -52,9 +57,12 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
         for name, folder in folders.items():
             _measure(address, folder, recipe.evaluation, document, name, progress)
             document["subjects"][name] = subjects[name]
+            document["definitions"][name] = definitions[name]
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
             measured = f"{name}: {len(document['sets'][name])} recordings by {document['model']}"
             progress.say(f"{measured}; `sonorant report --run {run.path}` has the error rates")
+            if newest and document["model"] not in newest:
+                progress.say(f"{min(newest)} is newer: {run.logs / 'recognizer.log'} says why it is not served")
 
 
 class _Progress(Progress):
@@ -85,23 +93,38 @@ def _measure(
     )
     document["sets"][name] = [asdict(outcome) for outcome in outcomes]
     document["streams"][name] = settings.streams
+    document["models"][name] = document["model"]
 
 
-def _measured_before(run: RunFolder) -> _Document:
-    """Return what was measured of the exported model; nothing, if another was."""
+def _measured_before(run: RunFolder, newest: set[str]) -> _Document:
+    """Return what was measured of the exported models as they are; of sets that an older version spoke for, nothing."""
     fingerprint = _fingerprint(run)
-    if run.evaluation.exists():
-        document: _Document = json.loads(run.evaluation.read_text())
-        if document.get("fingerprint") == fingerprint:
+    document: _Document = {"fingerprint": fingerprint, "model": "", **{part: {} for part in _BY_SET}}
+    try:
+        found = json.loads(run.evaluation.read_text(encoding="utf-8"))
+        if found["fingerprint"] != fingerprint:
             return document
-    return {"fingerprint": fingerprint, "model": "", "subjects": {}, "streams": {}, "sets": {}}
+        measured = [name for name, model in found["models"].items() if not newest or model in newest]
+        kept = {part: {name: found[part][name] for name in measured} for part in _BY_SET}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is damaged
+        return document
+    return document | {"model": found["model"]} | kept
+
+
+def _newest(run: RunFolder) -> set[str]:
+    """Return the newest version of each model, which is to be served; none where labels say which is."""
+    if any(run.exports.glob("[!.]*/labels.json")):
+        return set()
+    models = [folder for folder in run.exports.glob("[!.]*") if folder.is_dir()]
+    return {f"{folder.name}/{newest_version(folder)[0]}" for folder in models}
 
 
 def _fingerprint(run: RunFolder) -> str:
-    """Return a checksum of the exported models' manifests."""
+    """Return a checksum of the exported models' manifests and labels."""
     digest = hashlib.sha256()
-    for manifest in sorted(run.exports.glob("*/*/manifest.json")):
-        digest.update(manifest.read_bytes())
+    for pattern in ("[!.]*/[!.]*/manifest.json", "[!.]*/labels.json"):
+        for path in sorted(run.exports.glob(pattern)):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

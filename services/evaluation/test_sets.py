@@ -27,7 +27,7 @@ __all__ = ["Reference", "read_references", "shards_of", "write_test_set"]
 
 _MANIFEST = "manifest.jsonl"
 _LONGEST_NAME_BYTES = 250  # without suffix; Linux takes 255
-_ORIGIN = "origin"  # origin of the recordings; another origin rewrites them
+_ORIGIN = "origin"  # and content of the recordings; others are written anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,9 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
     folder = run.recordings / test_set.name
     shards = shards_of(run, test_set)
     origin = f"{test_set.model_dump_json()}\n{(shards / 'card.json').read_text()}"
-    if (folder / _ORIGIN).exists() and (folder / _ORIGIN).read_text() == origin:
+    if (folder / _ORIGIN).is_file() and (folder / _ORIGIN).read_text() == f"{origin}\n{_content(folder)}":
         return folder
     with atomic_folder(folder) as building:
-        (building / _ORIGIN).write_text(origin)
         with open(building / _MANIFEST, "w") as manifest:
             for example in _examples(shards, data_folder, test_set):
                 if example.waveform is None:
@@ -64,6 +63,7 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
                 samples = _pcm16(amplify(example.waveform, test_set.gain_db))
                 soundfile.write(building / name, samples, example.sample_rate_hz, subtype="PCM_16")
                 manifest.write(json.dumps(_manifest_line(example, name)) + "\n")
+        (building / _ORIGIN).write_text(f"{origin}\n{_content(building)}")
     return folder
 
 
@@ -103,6 +103,16 @@ def _examples(folder: Path, data_folder: Path, test_set: TestSetRecipe) -> Itera
     room = room_stage(test_set.room, StageResources(shards, data_folder), rate_hz)
     for example in examples:
         yield room(example, generator(test_set.seed, 0, example.utterance, f"test set {test_set.name}"))
+
+
+def _content(folder: Path) -> str:
+    """Return a checksum of the manifest, and of the names and sizes of the recordings; of what is there."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode() if path.suffix == ".wav" else b"")
+    manifest = folder / _MANIFEST
+    digest.update(manifest.read_bytes() if manifest.is_file() else b"")
+    return digest.hexdigest()
 
 
 def _pcm16(waveform: Waveform) -> NDArray[np.int16]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.json_file import read_object
 from sonorant.recipe.document import Override
 from sonorant.run_folder import RunFolder
 
@@ -45,13 +46,17 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     recipe = load_recipe(folder.recipe, _overrides(assignments))
     recipe.require_speech("report")
     chosen = any(one.strip().startswith("evaluation.sets") for one in assignments)
-    sets = [one.name for one in recipe.evaluation.sets] if chosen else []
+    sections = {one.name: one.model_dump(mode="json") for one in recipe.evaluation.sets}
     other = find_run(compare) if compare else None
     found = find_data_folder(data)
-    if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sets):
+    if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sections if chosen else None):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))
     _tell(figures)
+    measured = read_object(folder.evaluation, "run `sonorant evaluate` again").get("definitions", {})
+    for name in measured.keys() & figures["wer"].keys() & sections.keys():
+        if measured[name] != sections[name]:
+            click.echo(f"{name} was measured as {measured[name]}; the recipe has {sections[name]}", err=True)
     click.echo(f"{folder.report}\n{folder.summary}")
     _track(folder, recipe, figures)
 

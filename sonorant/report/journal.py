@@ -11,14 +11,14 @@ Line: TypeAlias = dict[str, Any]
 
 
 def read_journal(path: Path) -> dict[str, list[Line]]:
-    """Return the lines of each kind ("step", "dev", "alignment", "stages", "end") in order, less a torn last line."""
+    """Return the lines of each kind ("step", "dev", "alignment", "stages", "end") in order, less damaged lines."""
     lines: dict[str, list[Line]] = defaultdict(list)
     if not path.exists():
         return lines
-    for text in path.read_text().splitlines():
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             line = json.loads(text)
-        except json.JSONDecodeError:
+            lines[line["kind"]].append(line)
+        except (ValueError, TypeError, KeyError):
             continue
-        lines[line["kind"]].append(line)
     return lines

@@ -1,7 +1,6 @@
 """The figures of a run, the content of `report.json`."""
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from sonorant.errors import BadRun
 from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folder, read_manifest
+from sonorant.json_file import read_object
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
@@ -22,22 +22,22 @@ Summary: TypeAlias = dict[str, Any]
 _TOTALS = ("steps", "epochs", "audio_hours", "audio_hours_per_second", "parameters", "best_wer")
 
 
-def summarise(run: RunFolder, source: str, sets: Collection[str] = ()) -> Summary:
+def summarise(run: RunFolder, source: str, sets: Mapping[str, object] | None = None) -> Summary:
     """Return every figure of a finished run.
 
-    source: of the recordings, in words. sets: names of the test sets; none: all that were measured. Error rates are
-    fractions, times in the unit of their name. Raises BadRun, naming what is missing, if the run has not been trained
-    and evaluated.
+    source: of the recordings, in words. sets: the test sets by name, as their sections of the recipe; None: all that
+    were measured. Error rates are fractions, times in the unit of their name. Raises BadRun, naming what is missing or
+    damaged, if the run has not been trained and evaluated, or a set was measured with another section.
     """
     end = _end(run)
     card = run.shards / "card.json"
     for path, command in ((run.evaluation, "evaluate"), (card, f"prepare --recipe {run.recipe}")):
         if not path.exists():
             raise BadRun(f"{path}: not there; run `sonorant {command} --run {run.path}` first")
-    evaluation = json.loads(run.evaluation.read_text())
+    evaluation = read_object(run.evaluation, f"run `sonorant evaluate --run {run.path}` again")
     if "subjects" not in evaluation:
         raise BadRun(f"{run.evaluation}: of an earlier version; run `sonorant evaluate --run {run.path}` again")
-    evaluation["sets"] = _chosen(run, evaluation["sets"], sets)
+    evaluation["sets"] = _chosen(run, evaluation, sets or {})
     return {
         "wer": {name: _score(outcomes).rate for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
@@ -50,14 +50,23 @@ def summarise(run: RunFolder, source: str, sets: Collection[str] = ()) -> Summar
         "ledger": end["ledger"],
         "streaming": _streaming(evaluation),
         "model": evaluation["model"],
-        "corpus": {"source": source, **json.loads(card.read_text())},
+        "corpus": {
+            "source": source,
+            **read_object(card, f"run `sonorant prepare --recipe {run.recipe} --run {run.path}`"),
+        },
     }
 
 
-def _chosen(run: RunFolder, measured: dict[str, Any], sets: Collection[str]) -> dict[str, Any]:
+def _chosen(run: RunFolder, evaluation: dict[str, Any], sets: Mapping[str, object]) -> dict[str, Any]:
+    measured, definitions = evaluation["sets"], evaluation.get("definitions", {})
     if missing := [name for name in sets if name not in measured]:
         raise BadRun(
             f"{run.evaluation}: has no test set {missing[0]}; there are {', '.join(measured) or 'none'}: "
+            f"run `sonorant evaluate --run {run.path}` with the same --set first"
+        )
+    if other := [name for name, section in sets.items() if definitions.get(name, section) != section]:
+        raise BadRun(
+            f"{run.evaluation}: test set {other[0]} was measured as {definitions[other[0]]}; found {sets[other[0]]}: "
             f"run `sonorant evaluate --run {run.path}` with the same --set first"
         )
     return {name: outcomes for name, outcomes in measured.items() if name in sets or not sets}

@@ -2,10 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from sonorant.atomic import atomic_write
+from sonorant.errors import BadRun
+from sonorant.json_file import read_object
 from sonorant.report.summary import Summary, summarise
 from sonorant.run_folder import RunFolder
 
@@ -17,7 +20,7 @@ def write_report(
     data_folder: Path,
     source: str,
     compared: RunFolder | None = None,
-    sets: Collection[str] = (),
+    sets: Mapping[str, object] | None = None,
 ) -> bool:
     """Write the report of a trained and evaluated run, beside that of another run if one is given.
 
@@ -25,7 +28,7 @@ def write_report(
     report is there and was made of the same files: then nothing is done. Raises BadRun, saying what is missing.
     """
     subject = _fingerprint(run, source, compared, sets)
-    if run.report.exists() and run.summary.exists() and json.loads(run.summary.read_text()).get("subject") == subject:
+    if run.report.is_file() and _subject(run) == subject:
         return False
     from sonorant.report.page import render_page  # loads matplotlib, which takes seconds
 
@@ -37,13 +40,22 @@ def write_report(
     return True
 
 
+def _subject(run: RunFolder) -> str:
+    """Return what the report that is there was made of; "" for none, or a damaged one."""
+    with suppress(BadRun):
+        return str(read_object(run.summary, "").get("subject", ""))
+    return ""
+
+
 def _comparable(figures: Summary) -> Summary:
     return {key: figures[key] for key in ("wer", "errors", "train_seconds", "t_session")}
 
 
-def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None, sets: Collection[str]) -> str:
+def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None, sets: Mapping[str, object] | None) -> str:
     """Name what is reported, and the code that reports it."""
-    digest = hashlib.sha256(f"{source}\n{compared and compared.path.name}\n{sorted(sets)}\n".encode())
+    digest = hashlib.sha256(
+        f"{source}\n{compared and compared.path.name}\n{json.dumps(sets, sort_keys=True)}\n".encode()
+    )
     for reported in (run, compared) if compared else (run,):
         for path in (reported.recipe, reported.shards / "card.json", reported.metrics, reported.evaluation):
             digest.update(hashlib.sha256(path.read_bytes() if path.exists() else b"").digest())

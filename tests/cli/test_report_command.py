@@ -54,6 +54,34 @@ def test_the_error_rates_are_told_with_their_intervals(tmp_path):
     assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words\n" in told
 
 
+def test_a_set_that_was_measured_as_another_is_refused_if_chosen_and_told_if_not(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    document = json.loads(run.evaluation.read_text())
+    measured = {"name": "heldout", "split": "dev", "run": None, "room": None, "seed": 0, "gain_db": 0.0}
+    run.evaluation.write_text(json.dumps(document | {"definitions": {"heldout": measured}}))
+    assert "heldout was measured as {'name': 'heldout', 'split': 'dev'" in report(run)
+    done = invoke(run, "evaluation.sets=[{name: heldout, split: test}]")
+    assert done.exception.exit_code == 65
+    assert "test set heldout was measured as" in str(done.exception)
+    assert "was measured as" not in report(run, "evaluation.sets=[{name: heldout, split: dev}]")
+
+
+def test_damaged_files_are_named_or_made_again(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    run.metrics.write_text("5\n[]\n{\n" + run.metrics.read_text())
+    for content in ("{", "[]"):
+        report(run)
+        run.summary.write_text(content)
+        assert "nothing to do" not in report(run)
+    for path in (run.evaluation, run.shards / "card.json"):
+        whole = path.read_text()
+        path.write_text(whole[:30])
+        done = invoke(run)
+        assert done.exception.exit_code == 65
+        assert f"{path}: damaged: " in str(done.exception)
+        path.write_text(whole)
+
+
 def test_a_tracker_gets_the_report_and_its_error_rates_once_each(tmp_path):
     run = reported_run(tmp_path, tracked_recipe(tmp_path / "mlflow"))
     for _ in range(2):

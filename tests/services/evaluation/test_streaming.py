@@ -61,6 +61,38 @@ def test_the_same_model_is_not_measured_twice(evaluated):
     assert run.evaluation.stat() == before
 
 
+def test_a_damaged_version_is_told_and_measured_once_it_is_whole(evaluated, tmp_path):
+    recipe, run, data = evaluated
+    copy = RunFolder(shutil.copytree(run.path, tmp_path / "run"))
+    export_babble(copy.exports, seed=7)
+    units = copy.exports / "babble" / "2" / "units.json"
+    for whole, model in ((False, "babble/1"), (True, "babble/2"), (True, "babble/2")):
+        if not whole:
+            units.rename(tmp_path / "units.json")
+        elif not units.exists():
+            (tmp_path / "units.json").rename(units)
+        said = Console(file=io.StringIO(), width=200)
+        evaluate(recipe, copy, data, said)
+        document = json.loads(copy.evaluation.read_text())
+        assert (document["model"], document["models"]) == (model, {"small": model})
+        assert ("babble/2 is newer: " in said.file.getvalue()) == (not whole)
+    assert "nothing to do" in said.file.getvalue()
+    (copy.exports / "babble" / "labels.json").write_text('{"stable": 1}')
+    evaluate(recipe, copy, data, Console(quiet=True))
+    assert json.loads(copy.evaluation.read_text())["models"] == {"small": "babble/1"}
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"fingerprint": 1}', "\xff"])
+def test_a_damaged_evaluation_is_made_again(evaluated, tmp_path, content):
+    recipe, run, data = evaluated
+    copy = RunFolder(shutil.copytree(run.path, tmp_path / "run"))
+    copy.evaluation.write_text(content, encoding="latin-1")
+    evaluate(recipe, copy, data, Console(quiet=True))
+    document = json.loads(copy.evaluation.read_text())
+    assert len(document["sets"]["small"]) == 4
+    assert document["definitions"]["small"]["split"] == "dev"
+
+
 def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencies(evaluated):
     _, run, data = evaluated
     measured = json.loads(run.evaluation.read_text())["sets"]["small"]

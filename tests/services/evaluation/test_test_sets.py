@@ -42,6 +42,25 @@ def test_recordings_are_the_split_sample_for_sample(prepared):
         assert (reference.utterance, reference.text, reference.words) == (record.utterance, record.text, record.words)
 
 
+def test_recordings_that_are_not_all_there_are_written_again(prepared):
+    folder, references = _write(prepared, name="damaged")
+    manifest = folder / "manifest.jsonl"
+    lines = manifest.read_text().splitlines(keepends=True)
+    for damage in (
+        lambda: manifest.write_text("".join(lines[:2])),
+        lambda: manifest.write_text("{"),
+        manifest.unlink,
+        references[0].recording.unlink,
+        lambda: references[1].recording.write_bytes(b"RIFF"),
+    ):
+        damage()
+        assert _write(prepared, name="damaged") == (folder, references)
+        assert all(reference.recording.stat().st_size > 1000 for reference in references)
+    written = manifest.stat().st_mtime_ns
+    _write(prepared, name="damaged")
+    assert manifest.stat().st_mtime_ns == written
+
+
 def test_a_set_of_another_prepared_run_is_that_run_s_split(prepared, tmp_path):
     data, other = prepared
     run = RunFolder(tmp_path / "run")
