@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -61,8 +61,9 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
             measured = f"{name}: {len(document['sets'][name])} recordings by {document['model']}"
             progress.say(f"{measured}; `sonorant report --run {run.path}` has the error rates")
-            if newest and document["model"] not in newest:
-                progress.say(f"{min(newest)} is newer: {run.logs / 'recognizer.log'} says why it is not served")
+            name = document["model"].partition("/")[0]
+            if (newer := newest.get(name, document["model"])) != document["model"]:
+                progress.say(f"{newer} is newer: {run.logs / 'recognizer.log'} says why it is not served")
 
 
 class _Progress(Progress):
@@ -96,7 +97,7 @@ def _measure(
     document["models"][name] = document["model"]
 
 
-def _measured_before(run: RunFolder, newest: set[str]) -> _Document:
+def _measured_before(run: RunFolder, newest: Mapping[str, str]) -> _Document:
     """Return what was measured of the exported models as they are; of sets that an older version spoke for, nothing."""
     fingerprint = _fingerprint(run)
     document: _Document = {"fingerprint": fingerprint, "model": "", **{part: {} for part in _BY_SET}}
@@ -104,19 +105,19 @@ def _measured_before(run: RunFolder, newest: set[str]) -> _Document:
         found = json.loads(run.evaluation.read_text(encoding="utf-8"))
         if found["fingerprint"] != fingerprint:
             return document
-        measured = [name for name, model in found["models"].items() if not newest or model in newest]
+        measured = [name for name, model in found["models"].items() if not newest or model in newest.values()]
         kept = {part: {name: found[part][name] for name in measured} for part in _BY_SET}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is damaged
         return document
     return document | {"model": found["model"]} | kept
 
 
-def _newest(run: RunFolder) -> set[str]:
-    """Return the newest version of each model, which is to be served; none where labels say which is."""
+def _newest(run: RunFolder) -> dict[str, str]:
+    """Return the newest version of each model by its name, which is to be served; none where labels say which is."""
     if any(run.exports.glob("[!.]*/labels.json")):
-        return set()
+        return {}
     models = [folder for folder in run.exports.glob("[!.]*") if folder.is_dir()]
-    return {f"{folder.name}/{newest_version(folder)[0]}" for folder in models}
+    return {folder.name: f"{folder.name}/{newest_version(folder)[0]}" for folder in models}
 
 
 def _fingerprint(run: RunFolder) -> str:

@@ -52,7 +52,7 @@ def write_test_set(run: RunFolder, data_folder: Path, test_set: TestSetRecipe) -
     folder = run.recordings / test_set.name
     shards = shards_of(run, test_set)
     origin = f"{test_set.model_dump_json()}\n{(shards / 'card.json').read_text()}"
-    if (folder / _ORIGIN).is_file() and (folder / _ORIGIN).read_text() == f"{origin}\n{_content(folder)}":
+    if (folder / _ORIGIN).is_file() and (folder / _ORIGIN).read_bytes() == f"{origin}\n{_content(folder)}".encode():
         return folder
     with atomic_folder(folder) as building:
         with open(building / _MANIFEST, "w") as manifest:

@@ -16,6 +16,7 @@ from services.process.health import HealthServer, health_at
 from services.process.logging import configure_logging
 from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
+from services.process.parameters import NumberRange
 from services.process.program import run_program
 from services.process.signals import heed_signals
 from services.recognizer.loading import collect_rarely, load_served
@@ -196,7 +197,11 @@ async def _until_ended(server: RecognizerServer, signalled: asyncio.Event, healt
 @click.option("--api-keys", help="File of clients' API keys, empty for none; absent: the recipe's.")
 @click.option("--port-file", type=click.Path(path_type=Path), help="File to write the port to when ready.")
 @click.option(
-    "--grace-s", type=float, default=30.0, show_default=True, help="Time for open streams to end after SIGTERM."
+    "--grace-s",
+    type=NumberRange(0),
+    default=30.0,
+    show_default=True,
+    help="Time for open streams to end after SIGTERM.",
 )
 @click.option(
     "--threads",

@@ -61,8 +61,12 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
 
 def fingerprint_of_skipped(listing: Listing, data_folder: Path) -> str:
     """Return a hash of what is no utterance, which the card lists; where the data folder lies does not matter."""
-    entries = "\n".join(f"{entry.recording}: {entry.reason}" for entry in (*listing.skipped, *listing.faults))
-    return hashlib.blake2b(entries.replace(f"{shown(data_folder)}/", "").encode(), digest_size=16).hexdigest()
+    above = f"{shown(data_folder)}/"
+    entries = [
+        f"{entry.recording.removeprefix(above)}: {entry.reason.replace(above, '', 1)}"
+        for entry in (*listing.skipped, *listing.faults)
+    ]
+    return hashlib.blake2b("\n".join(entries).encode(), digest_size=16).hexdigest()
 
 
 def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardPlan, ...]:

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,8 @@ def prepare(
     """Make what is missing in `run.shards`; shards of another plan are removed first.
 
     lenient: leave out lines of the corpus' description that cannot be used, and list them as skipped.
-    elsewhere: finished shards of the plan in `run.shards` that are stored elsewhere; if all are finished, it is done.
+    elsewhere: finished shards of the plan in `run.shards` that are stored elsewhere; if all are finished, it is done,
+    and the card stays as it is there.
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
     written for one whose description has faults; BadRun for a tokenizer with other units than those of the run's
     checkpoints; Unavailable when the disk refuses, and what was finished is kept.
@@ -68,14 +69,17 @@ def prepare(
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
     if (tokenizer := read_tokenizer(recipe.text, data_folder)) is not None:
         check_trained_units(tokenizer, run)
-    of_shards, of_skipped = (
-        fingerprint(recipe, listing, data_folder, tokenizer),
-        fingerprint_of_skipped(listing, data_folder),
-    )
-    state = _State(run.shards, of_shards, of_skipped, elsewhere)
-    if (done := state.finished()) is not None:
+    listed = [*listing.skipped, *listing.faults]
+    mark = {"count": len(listed), "fingerprint": fingerprint_of_skipped(listing, data_folder)}
+    state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
+    if (found := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
-        return _checked(Prepared(state.card(), done, 0), strict)
+        card = _relisted(found, listed, mark)
+        done = tuple(Skipped(**entry) for entry in card["skipped"])
+        _refuse_if_strict(done, strict)
+        if card is not found and not elsewhere:
+            state.write_card(card)
+        return Prepared(card, done, 0)
     state.begin()
     # After the old shards are removed, so that a recipe and a card in one folder belong together.
     atomic_write(run.recipe, dump_recipe(recipe))
@@ -88,9 +92,21 @@ def prepare(
     texts = _train_texts(summaries, skipped)
     units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
     atomic_write(run.shards / "units.json", units.to_json())
-    card = describe(recipe, summaries, skipped)
+    card = describe(recipe, summaries, skipped) | {"listed": mark}
     state.finish(card, [summary.name for summary in summaries])
     return Prepared(card, tuple(skipped), made)
+
+
+def _relisted(card: dict[str, Any], listed: Sequence[Skipped], mark: dict[str, Any]) -> dict[str, Any]:
+    """Return the card with what the reader leaves out now, at the head of what is skipped; itself if that is the same.
+
+    Shards do not depend on it. mark: number and fingerprint of those; a card of before there was one stays.
+    """
+    before = card.get("listed", mark)
+    if before["fingerprint"] == mark["fingerprint"]:
+        return card
+    skipped = [asdict(entry) for entry in listed] + card["skipped"][before["count"] :]
+    return card | {"skipped": skipped, "listed": mark}
 
 
 def _usable(
@@ -157,25 +173,27 @@ def _make(
 class _State:
     """What `prepare` remembers between calls, in `plan.json`; the names of shards are written last: all is done.
 
-    fingerprint: of all that shards depend on; skipped: of what is no utterance, of which the card alone is made.
+    fingerprint: of all that shards depend on.
     """
 
     folder: Path
     fingerprint: str
-    skipped: str
     elsewhere: Collection[str]
 
-    def finished(self) -> tuple[Skipped, ...] | None:
-        """Return what was skipped if everything of this plan is there."""
+    def finished(self) -> dict[str, Any] | None:
+        """Return the card if everything of this plan is there."""
         plan = self._read("plan.json")
         names = plan.get("shards")
-        if (plan.get("fingerprint"), plan.get("skipped")) != (self.fingerprint, self.skipped) or not names:
+        if plan.get("fingerprint") != self.fingerprint or not names:
             return None
         if not all(name in self.elsewhere or finished(self.folder, name) for name in names):
             return None
         try:
             read_units(self.folder / "units.json")
-            return tuple(Skipped(**entry) for entry in self.card()["skipped"])
+            card = self._read("card.json")
+            for entry in card["skipped"]:
+                Skipped(**entry)
+            return card
         except (BadCorpus, KeyError, TypeError):
             return None
 
@@ -192,13 +210,12 @@ class _State:
         atomic_write(self.folder / "plan.json", json.dumps({"fingerprint": self.fingerprint}) + "\n")
 
     def finish(self, card: dict[str, Any], names: list[str]) -> None:
+        self.write_card(card)
+        atomic_write(self.folder / "plan.json", json.dumps({"fingerprint": self.fingerprint, "shards": names}) + "\n")
+
+    def write_card(self, card: dict[str, Any]) -> None:
         atomic_write(self.folder / "card.md", render(card))
         atomic_write(self.folder / "card.json", json.dumps(card, indent=1, ensure_ascii=False) + "\n")
-        plan = {"fingerprint": self.fingerprint, "skipped": self.skipped, "shards": names}
-        atomic_write(self.folder / "plan.json", json.dumps(plan) + "\n")
-
-    def card(self) -> dict[str, Any]:
-        return self._read("card.json")
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
@@ -206,11 +223,6 @@ class _State:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
-
-
-def _checked(prepared: Prepared, strict: bool) -> Prepared:
-    _refuse_if_strict(prepared.skipped, strict)
-    return prepared
 
 
 def _refuse_if_strict(skipped: Sequence[Skipped], strict: bool) -> None:

@@ -163,7 +163,7 @@ def read_units(path: Path) -> Units:
     except (OSError, UnicodeDecodeError) as error:
         reason = fault_of(path, error) if isinstance(error, OSError) else str(error)
         raise BadCorpus(
-            f"{name}: {reason}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
+            f"{name}: {reason}; expected what `sonorant prepare`, `tokenizer` or `export` writes: make it again"
         ) from error
     units = Units.from_json(content, name)
     units.check_model(name)

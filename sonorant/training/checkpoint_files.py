@@ -81,7 +81,7 @@ class Progress:
         return better
 
     def forget_best(self) -> None:
-        """Begin to look for the best on dev anew: the model has other layers now."""
+        """Begin to look for the best on dev anew: the model has other layers now, or the best one is lost."""
         self.best_dev = self.regular_best = None
         self.looks_without_better = 0
 

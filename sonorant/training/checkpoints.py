@@ -153,7 +153,7 @@ class Checkpoints:
                 self._best = best.name
                 self._point("best", best.name)
                 return
-            newest.progress.best_dev = None
+            newest.progress.forget_best()
         (self._folder / "best").unlink(missing_ok=True)
 
     def _saved(self) -> list[_Saved]:

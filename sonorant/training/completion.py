@@ -41,8 +41,8 @@ def complete_totals(run: RunFolder, recipe: Recipe) -> Mapping[str, Any] | None:
     """Return the totals of `run` if its training is complete by `recipe`, else None."""
     try:
         totals = json.loads(run.totals.read_text())
-        looks = totals.get("looks_without_better", 0)
-        if recipe.training.pretrain_layers and totals.get("layers") != recipe.model.encoder_layers:
+        looks, layers = totals.get("looks_without_better", 0), totals.get("layers")
+        if layers is not None and layers != recipe.model.encoder_layers:
             looks = 0  # patience waits for all layers
         ended = reason_to_end(recipe.training, totals["epochs"], looks, totals["train_seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

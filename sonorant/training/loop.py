@@ -229,11 +229,11 @@ class Trainer:
         assert layers is not None
         self.parts.step.set_layers(layers)
         self.parts.evaluator.retrace()
-        if self.progress.layers not in (None, layers):
+        if self.progress.begun and (before := self.progress.layers or self.parts.recipe.model.encoder_layers) != layers:
             if self.parts.step.accumulation.batches:
                 raise BadCheckpoint(
-                    f"training.pretrain_layers: batches wait for a step of {self.progress.layers} layers, found "
-                    f"{layers}: go on as before to the end of an epoch, or train into another run folder"
+                    f"training.pretrain_layers: batches wait for a step of {before} layers, found {layers}: go on as "
+                    "before to the end of an epoch, or train into another run folder"
                 )
             self.progress.forget_best()
             self.parts.step.restart_average()

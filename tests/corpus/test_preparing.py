@@ -208,8 +208,20 @@ def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Pa
     run(digits_recipe(), corpus, strict=True)
     stray = corpus / "digits" / "notes.wav"
     stray.write_bytes(b"")
+    before = contents(shards)
     with pytest.raises(BadCorpus, match=r"1 recording\(s\) cannot be used.*notes.wav"):
         run(digits_recipe(), corpus, strict=True)
+    assert contents(shards) == before
+    elsewhere = [name for name in before if name.endswith(".tfrecord")]
+    for name in before:
+        if name.endswith((".tfrecord", ".summary.json")):
+            (shards / name).rename(shards.parent / name)
+    prepared = run(digits_recipe(), corpus, elsewhere=elsewhere)
+    assert (prepared.made, [entry.recording for entry in prepared.skipped]) == (0, [str(stray)])
+    assert (shards / "card.json").read_bytes() == before["card.json"]
+    for name in before:
+        if not (shards / name).exists():
+            (shards.parent / name).rename(shards / name)
     for _ in range(2):
         prepared = run(digits_recipe(), corpus)
         assert [entry.recording for entry in prepared.skipped] == [str(stray)]

@@ -68,6 +68,16 @@ def test_the_page_shows_what_the_figures_say(run):
     assert page.count("<svg") == 4
 
 
+def test_sets_of_one_name_that_were_measured_in_other_ways_are_not_compared(run, tmp_path):
+    other = RunFolder(shutil.copytree(run.path, tmp_path / "other"))
+    for one, split in ((run, "test"), (other, "dev")):
+        document = json.loads(one.evaluation.read_text())
+        one.evaluation.write_text(json.dumps(document | {"definitions": {"heldout": {"split": split}}}))
+    with pytest.raises(BadRun, match=r"heldout was measured as \{'split': 'dev'\}, and in .* as \{'split': 'test'\}"):
+        write(run, other)
+    assert write(run, run)
+
+
 def test_sets_that_were_not_streamed_in_real_time_have_no_latency(run):
     evaluate(run, outcome("one two", "one two") | {"final_ms": None})
     write(run)

@@ -131,10 +131,12 @@ def test_what_is_saved_after_a_damaged_checkpoint_of_a_higher_step_stays_and_is_
 def test_after_the_best_checkpoint_is_lost_the_next_look_at_dev_finds_a_best_one(tmp_path):
     first, _, _ = gang(tmp_path)
     third = checkpoint(3)
-    third.progress.best_dev = 0.2
+    third.progress.best_dev = third.progress.regular_best = 0.2
+    third.progress.looks_without_better = 3
     first.save(third, best=False)
     damage(first.save(checkpoint(8), best=True))
-    assert Checkpoints(tmp_path, 2, [].append).begin(0, RECIPE)[1].progress.best_dev is None
+    progress = Checkpoints(tmp_path, 2, [].append).begin(0, RECIPE)[1].progress
+    assert (progress.best_dev, progress.regular_best, progress.looks_without_better) == (None, None, 0)
     assert not (tmp_path / "best").exists()
 
 

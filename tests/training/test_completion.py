@@ -40,12 +40,13 @@ def test_totals_are_those_of_a_complete_training_if_the_recipe_asks_for_no_more(
     assert complete_totals(run, recipe(**training)) == (TOTALS if complete else None)
 
 
-@pytest.mark.parametrize(("layers", "complete"), [(2, False), (3, True)])
-def test_patience_completes_no_training_that_lacks_layers(run, layers, complete):
+@pytest.mark.parametrize("stages", [[2], []])
+@pytest.mark.parametrize(("layers", "complete"), [(2, False), (3, True), (None, True)])
+def test_patience_completes_no_training_that_lacks_layers(run, layers, complete, stages):
     totals = TOTALS | {"layers": layers, "looks_without_better": 9}
     run.totals.write_text(json.dumps(totals))
     values = recipe(epochs=50, patience=3).model_dump(mode="json") | {"model": {"family": "lstm_ctc", "layers": 3}}
-    deep = Recipe.model_validate(values | {"training": values["training"] | {"pretrain_layers": [2]}})
+    deep = Recipe.model_validate(values | {"training": values["training"] | {"pretrain_layers": stages}})
     assert complete_totals(run, deep) == (totals if complete else None)
 
 

@@ -50,6 +50,7 @@ def test_recordings_that_are_not_all_there_are_written_again(prepared):
         lambda: manifest.write_text("".join(lines[:2])),
         lambda: manifest.write_text("{"),
         manifest.unlink,
+        lambda: (folder / "origin").write_bytes(b"\xff"),
         references[0].recording.unlink,
         lambda: references[1].recording.write_bytes(b"RIFF"),
     ):
