@@ -7,13 +7,13 @@ from sonorant.arrays import Features
 from sonorant.delivery.ledger import LedgerLost, Receipt
 from sonorant.training.annealing import annealed_rate
 from sonorant.training.batch import Batch
-from sonorant.training.checkpoints import BadCheckpoint, Checkpoint, Progress
+from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
 from sonorant.training.non_finite import NonFiniteSteps
 from sonorant.training.parts import TrainerParts, TrainerPorts
-from sonorant.training.pretraining import encoder_layers, has_all_layers
+from sonorant.training.pretraining import grow, has_all_layers
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
 from sonorant.training.schedule import decays, learning_rate
 from sonorant.training.step import Notes, StepResult
@@ -44,7 +44,7 @@ class Trainer:
 
     def run(self) -> Reason:
         """Train; returns on every rank with the same reason, after a checkpoint."""
-        self._grow()
+        self._layers = grow(self.parts, self.progress, self._layers)
         if reason := self._over():
             return reason
         self.parts.evaluator.load()  # while waiting for the first examples
@@ -210,7 +210,7 @@ class Trainer:
             self.progress.decays += 1
         self.parts.step.decays = self.progress.decays
         self.save(best=better, over=self.progress.epoch - 1)
-        self._grow()
+        self._layers = grow(self.parts, self.progress, self._layers)
         if last:
             return Reason.EPOCHS
         return Reason.PATIENCE if self._looks_in_vain() >= self._recipe.patience else None
@@ -218,26 +218,6 @@ class Trainer:
     def _looks_in_vain(self) -> int:
         """Return how long dev has been no better; patience waits for all layers."""
         return self.progress.looks_without_better if has_all_layers(self.parts.recipe, self.progress.epoch) else 0
-
-    def _grow(self) -> None:
-        """Have the encoder's layers of the epoch; those with fewer are no measure of the best on dev."""
-        layers = encoder_layers(self.parts.recipe, self.progress.epoch)
-        if layers is None and self.progress.layers is not None:  # stages of before a resumption, which are left out now
-            layers = self.parts.recipe.model.encoder_layers
-        if layers in (None, self._layers) or self.progress.epoch >= self._recipe.epochs:
-            return
-        assert layers is not None
-        self.parts.step.set_layers(layers)
-        self.parts.evaluator.retrace()
-        if self.progress.begun and (before := self.progress.layers or self.parts.recipe.model.encoder_layers) != layers:
-            if self.parts.step.accumulation.batches:
-                raise BadCheckpoint(
-                    f"training.pretrain_layers: batches wait for a step of {before} layers, found {layers}: go on as "
-                    "before to the end of an epoch, or train into another run folder"
-                )
-            self.progress.forget_best()
-            self.parts.step.restart_average()
-        self.progress.layers = self._layers = layers
 
     def _look_at_dev(self, *, extra: bool) -> bool:
         """Measure the evaluator's figure on dev; returns whether it is the best so far.
