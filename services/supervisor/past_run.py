@@ -1,6 +1,5 @@
 """Audit of a past run: its checkpoint, its metrics, and its Redis, running or only an append-only file."""
 
-import json
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +14,8 @@ from services.coordination.redis_ledger import RedisLedger
 from sonorant.corpus.shards import ShardSet, not_here
 from sonorant.delivery.audit import Audit, audit
 from sonorant.delivery.snapshot import LedgerSnapshot
-from sonorant.errors import Unavailable
+from sonorant.errors import BadRun, Unavailable
+from sonorant.report.journal import read_journal
 from sonorant.run_folder import RunFolder
 from sonorant.training.checkpoints import load_checkpoint
 
@@ -45,12 +45,8 @@ def _trained_by_epoch(metrics: Path, last_step: int) -> dict[int, int] | None:
     if not metrics.is_file():
         return None
     counts: dict[int, int] = {}
-    for text in metrics.read_text().splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:  # the half line of a process that was killed
-            continue
-        if line.get("kind") == "step" and line["step"] <= last_step:
+    for line in read_journal(metrics)["step"]:
+        if line["step"] <= last_step:
             counts[line["epoch"]] = counts.get(line["epoch"], 0) + line["examples"]
     return counts
 
@@ -77,17 +73,17 @@ def _query(url: str, total: int, patience_s: float = _START_S) -> dict[str, dict
         ledger.close()
 
 
-def _wait_ready(url: str) -> str:
+def _wait_ready(url: str, process: subprocess.Popen[bytes], append_only: Path) -> str:
     deadline = time.monotonic() + _START_S
     client = redis.Redis.from_url(url)
     while True:
         try:
             client.ping()
         except redis.ConnectionError as error:
+            if process.poll() is not None:
+                raise BadRun(f"{append_only}: damaged: Redis ended, which cannot read it") from error
             if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"Redis does not read the run's append-only file ({error}); is it damaged?"
-                ) from error
+                raise Unavailable(f"{append_only}: Redis has not read it after {_START_S:g} s ({error})") from error
             time.sleep(0.05)
         else:
             client.close()
@@ -102,7 +98,7 @@ def _revived(append_only: Path) -> Iterator[str]:
         arguments = ["--port", "0", "--unixsocket", f"{folder}/redis.sock", "--dir", folder, "--appendonly", "yes"]
         process = subprocess.Popen(["redis-server", *arguments, "--save", ""], stdout=subprocess.DEVNULL)
         try:
-            yield _wait_ready(f"unix://{folder}/redis.sock")
+            yield _wait_ready(f"unix://{folder}/redis.sock", process, append_only)
         finally:
             process.kill()
             process.wait()

@@ -73,11 +73,14 @@ def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool,
 def _address(run_path: Path) -> str:
     path = find_run(run_path).path / "coordinator.address"
     try:
-        return path.read_text().strip()
+        address = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise Unavailable(
             f"{path}: not there, so no training has been started in {run_path}; give another folder with --run"
         ) from error
+    if ":" not in address or "\ufffd" in address:
+        raise Unavailable(f"{path}: found {address[:60]!r}, expected HOST:PORT; the training writes it when it starts")
+    return address
 
 
 def _print(status: "pb.GetStatusResponse", title: str, replicas: bool, as_json: bool) -> None:

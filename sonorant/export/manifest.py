@@ -82,6 +82,8 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         fields = json.loads(path.read_bytes())
         shapes = tuple(tuple(shape) for shape in fields.pop("state_shapes"))
+        if not isinstance(files := fields["files"], dict) or not all(isinstance(one, str) for one in files.values()):
+            raise ValueError(f"files={files!r}, expected checksums by name")
         return Manifest(**fields, state_shapes=shapes)
     except OSError as error:
         raise BadExport(f"{path}: {error.strerror}; expected an exported model, made by `sonorant export`") from error

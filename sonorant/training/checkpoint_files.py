@@ -131,8 +131,8 @@ def encode(checkpoint: Checkpoint, generation: int, best: bool) -> dict[str, byt
 def decode(path: Path) -> Checkpoint:
     """Return the checkpoint in a folder; raises BadCheckpoint if it is damaged, Unavailable if it cannot be read."""
     try:
-        checksums = json.loads(read_file(path / "manifest.json"))
-    except ValueError as error:
+        checksums = dict(json.loads(read_file(path / "manifest.json")))
+    except (ValueError, TypeError) as error:
         raise BadCheckpoint(f"{path}: incomplete: {error}") from error
     content = {name: read_file(path / name) for name in _CONTENT}
     for name, data in content.items():

@@ -104,6 +104,21 @@ def test_a_run_without_a_checkpoint_is_named(run):
         CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
 
 
+def test_damaged_lines_of_metrics_are_passed_over(run):
+    leave(run, trained=5)
+    run.metrics.write_bytes(b"5\n[]\n\xff\n" + run.metrics.read_bytes())
+    assert CliRunner().invoke(command, [str(run.path)]).exit_code == 0
+
+
+def test_an_append_only_file_that_redis_cannot_read_is_named_at_once(run):
+    leave(run, trained=5)
+    folder = run.redis / "appendonlydir"
+    next(folder.glob("*.incr.aof")).write_bytes(b"garbage")
+    result = CliRunner().invoke(command, [str(run.path)])
+    assert result.exception.exit_code == 65
+    assert f"{folder}: damaged: Redis ended" in str(result.exception)
+
+
 def test_a_redis_that_is_away_is_named_without_its_password(run, monkeypatch):
     leave(run, trained=5)
     monkeypatch.setattr(past_run._query, "__defaults__", (0.0,))

@@ -24,6 +24,15 @@ def test_a_coordinator_that_is_gone_is_named(tmp_path):
     assert "127.0.0.1:1 does not answer" in str(result.exception)
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"localhost"])
+def test_an_address_that_is_none_is_named(tmp_path, content):
+    (tmp_path / "recipe.yaml").touch()
+    (tmp_path / "coordinator.address").write_bytes(content)
+    result = CliRunner().invoke(command, ["--run", str(tmp_path)])
+    assert isinstance(result.exception, Unavailable)
+    assert "coordinator.address: found '" in str(result.exception)
+
+
 def test_a_coordinator_without_a_port_is_refused():
     result = CliRunner().invoke(command, ["--coordinator", "localhost"])
     assert (result.exit_code, "such as localhost:7100" in result.output) == (2, True)

@@ -1,3 +1,4 @@
+import json
 import shutil
 
 import numpy as np
@@ -72,6 +73,14 @@ def test_a_missing_file_is_refused_by_name(copy):
 def test_a_file_too_many_is_refused_by_name(copy):
     (copy / "variables/extra").write_text("?")
     with pytest.raises(BadExport, match=r"variables/extra: not in manifest\.json"):
+        load_exported(copy)
+
+
+@pytest.mark.parametrize("files", [None, [], {"units.json": 3}])
+def test_files_without_checksums_are_no_manifest(copy, files):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"files": files}))
+    with pytest.raises(BadExport, match=r"not a manifest .*expected checksums by name"):
         load_exported(copy)
 
 
