@@ -19,10 +19,12 @@ from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import read_references, shards_of, write_test_set
 from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
+from sonorant.export.manifest import MANIFEST
 from sonorant.export.versions import newest_version
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
+from sonorant.serving.labels import LABELS
 
 __all__ = ["evaluate"]
 
@@ -30,6 +32,7 @@ __all__ = ["evaluate"]
 # streams: by the name of a set, its outcomes, a checksum of what was measured, the set's section of the recipe, the
 # model, and how many clients streamed at once.
 _Document: TypeAlias = dict[str, Any]
+_LABELS = f"[!.]*/{LABELS}"
 _BY_SET = ("sets", "subjects", "definitions", "models", "streams")
 
 
@@ -61,8 +64,8 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
             measured = f"{name}: {len(document['sets'][name])} recordings by {document['model']}"
             progress.say(f"{measured}; `sonorant report --run {run.path}` has the error rates")
-            name = document["model"].partition("/")[0]
-            if (newer := newest.get(name, document["model"])) != document["model"]:
+            served = document["model"]
+            if (newer := newest.get(served.partition("/")[0], served)) != served:
                 progress.say(f"{newer} is newer: {run.logs / 'recognizer.log'} says why it is not served")
 
 
@@ -114,7 +117,7 @@ def _measured_before(run: RunFolder, newest: Mapping[str, str]) -> _Document:
 
 def _newest(run: RunFolder) -> dict[str, str]:
     """Return the newest version of each model by its name, which is to be served; none where labels say which is."""
-    if any(run.exports.glob("[!.]*/labels.json")):
+    if any(run.exports.glob(_LABELS)):
         return {}
     models = [folder for folder in run.exports.glob("[!.]*") if folder.is_dir()]
     return {folder.name: f"{folder.name}/{newest_version(folder)[0]}" for folder in models}
@@ -123,7 +126,7 @@ def _newest(run: RunFolder) -> dict[str, str]:
 def _fingerprint(run: RunFolder) -> str:
     """Return a checksum of the exported models' manifests and labels."""
     digest = hashlib.sha256()
-    for pattern in ("[!.]*/[!.]*/manifest.json", "[!.]*/labels.json"):
+    for pattern in (f"[!.]*/[!.]*/{MANIFEST}", _LABELS):
         for path in sorted(run.exports.glob(pattern)):
             digest.update(path.read_bytes())
     return digest.hexdigest()

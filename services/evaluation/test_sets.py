@@ -108,8 +108,8 @@ def _examples(folder: Path, data_folder: Path, test_set: TestSetRecipe) -> Itera
 def _content(folder: Path) -> str:
     """Return a checksum of the manifest, and of the names and sizes of the recordings; of what is there."""
     digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        digest.update(f"{path.name} {path.stat().st_size}\n".encode() if path.suffix == ".wav" else b"")
+    for path in sorted(folder.glob("*.wav")):
+        digest.update(f"{path.name} {path.stat().st_size}\n".encode())
     manifest = folder / _MANIFEST
     digest.update(manifest.read_bytes() if manifest.is_file() else b"")
     return digest.hexdigest()
