@@ -9,6 +9,7 @@ import pytest
 import soundfile
 from rigs.small_corpus import RATE_HZ, digits_recipe, tone
 
+from sonorant.corpus.card import render
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.corpus.shards import SPLITS, ShardSet
 from sonorant.errors import BadCorpus, Unavailable
@@ -231,6 +232,13 @@ def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Pa
     prepared = run(digits_recipe(), corpus, strict=True)
     assert (prepared.skipped, prepared.made) == ((), 0)
     assert "notes.wav" not in (shards / "card.md").read_text()
+
+
+def test_reasons_are_on_the_card_without_their_control_characters(corpus: Path) -> None:
+    card = run(digits_recipe(), corpus).card
+    text = render(card | {"skipped": [{"recording": "a", "reason": "clips/\x1b]0;x\x07: no such file"}]})
+    assert r"- `a`: clips/\x1b]0;x\x07: no such file" in text
+    assert "\x1b" not in text
 
 
 @pytest.mark.parametrize(

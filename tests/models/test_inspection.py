@@ -11,7 +11,7 @@ from training.tiny import tiny_recipe, tiny_units
 
 from sonorant.cli.inspect import command
 from sonorant.errors import BadCorpus, BadRun
-from sonorant.export.manifest import ENSEMBLE, Manifest
+from sonorant.export.manifest import ENSEMBLE, BadExport, Manifest, member_folders
 from sonorant.models.inspection import inspect_model
 from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
@@ -183,3 +183,11 @@ def test_the_units_of_a_recipe_are_its_tokenizers(tmp_path):
     (tmp_path / "units.json").write_bytes(b"\xff")
     with pytest.raises(BadCorpus, match=r"text.tokenizer: .*units.json: 'utf-8' codec"):
         CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("members", [[], ["0"], ["0", "2"], ["0", "x"]])
+def test_an_ensemble_without_all_its_members_is_refused(tmp_path, members):
+    for name in members:
+        (tmp_path / "members" / name).mkdir(parents=True)
+    with pytest.raises(BadExport, match=r"members: found .*; expected the members 0, 1, … of an ensemble"):
+        member_folders(tmp_path)

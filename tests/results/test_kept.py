@@ -39,6 +39,14 @@ def test_a_report_that_is_none_is_named(tmp_path, row):
         keep(row, tmp_path / "report.json", tmp_path)
 
 
+@pytest.mark.parametrize("key", ["wer", "errors", "system"])
+def test_figures_of_another_shape_are_named(tmp_path, row, key):
+    path = keep(row, write_report(tmp_path / "run"), tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: 1}))
+    with pytest.raises(BadRun, match=rf"{row.name}\.json: has no {key}; remove it"):
+        read_kept(row, tmp_path)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"digest": "x"})])
 def test_a_damaged_report_is_named(tmp_path, row, text):
     (tmp_path / f"{row.name}.json").write_text(text)

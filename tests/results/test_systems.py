@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,16 @@ def test_a_command_that_no_shell_takes_is_named(tmp_path):
     wrong = {"name": "lm", "of": "s", "commands": ["tune --set 'x"]}
     with pytest.raises(BadRecipe, match=r"systems\.yaml: corpora\.tones: lm: \"tune --set 'x\": No closing quotation"):
         rows_of(tmp_path, system(tmp_path, "s"), wrong)
+
+
+def test_two_rows_have_two_names(tmp_path):
+    """Corpus and system are joined by a hyphen, which both may have."""
+    one, other = system(tmp_path, "c"), system(tmp_path, "b-c")
+    corpora = [{"name": "a-b", "about": "x", "systems": [one]}, {"name": "a", "about": "x", "systems": [other]}]
+    (tmp_path / "a.yaml").write_text("name: a")
+    (tmp_path / "systems.yaml").write_text(json.dumps({"corpora": corpora}))
+    with pytest.raises(BadRecipe, match=r"systems\.yaml: two rows have the name a-b-c-1"):
+        read_systems(tmp_path / "systems.yaml")
 
 
 def test_two_systems_have_two_names(tmp_path):

@@ -135,3 +135,9 @@ def test_a_file_that_has_no_trials_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(BadTuning, match=r"tuning\.json: no record of trials"):
         TrialLog(path, "one")
+
+
+def test_a_folder_in_the_place_of_the_trials_is_refused(tmp_path):
+    (tmp_path / "tuning.json").mkdir()
+    with pytest.raises(BadTuning, match=r"tuning\.json: no record of trials"):
+        TrialLog(tmp_path / "tuning.json", "one")
