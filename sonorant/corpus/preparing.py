@@ -193,8 +193,9 @@ class _State:
             card = self._read("card.json")
             for entry in card["skipped"]:
                 Skipped(**entry)
-            return card
-        except (BadCorpus, KeyError, TypeError):
+            whole = "listed" not in card or {"count", "fingerprint"} <= card["listed"].keys()
+            return card if whole else None
+        except (BadCorpus, KeyError, TypeError, AttributeError):
             return None
 
     def begin(self) -> None:

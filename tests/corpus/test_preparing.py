@@ -249,6 +249,8 @@ def test_reasons_are_on_the_card_without_their_control_characters(corpus: Path) 
         ("units.json", None),
         ("card.json", b'{"skipped": [{"x": 1}]}'),
         ("card.json", b"{}"),
+        ("card.json", b'{"skipped": [], "listed": 3}'),
+        ("card.json", b'{"skipped": [], "listed": {"fingerprint": "x"}}'),
     ],
 )
 def test_damaged_files_of_a_finished_folder_are_made_again(
