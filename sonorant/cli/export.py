@@ -27,7 +27,10 @@ __all__ = ["command"]
     help="Make an ensemble with this exported version, `exports/<model>/<version>` of any run; may be repeated.",
 )  # fmt: skip
 def command(run: Path, store_url: str, checkpoint: str, average: int, others: tuple[Path, ...]) -> None:
-    """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run."""
+    """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run.
+
+    Nothing is written if the newest version is that model, as exported or as `sonorant tune --export` tuned it.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run
     from sonorant.export.run_model import export_run

@@ -46,6 +46,7 @@ class Manifest:
     bins: size of one feature vector; vector_seconds: time from one vector to the next.
     state_shapes: shape of each state tensor of one stream.
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
+    before_tuning_sha256: that of the version whose copy this is but for its decoding; empty: of none.
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
     signature: "stream", vector after vector, or "whole", an utterance at a time; "ensemble": that of each member, the
@@ -64,6 +65,12 @@ class Manifest:
     search: str = "ctc"  # manifests without it are older than other searches
     signature: str = "stream"  # likewise
     without_transcribe: str = BEFORE_TRANSCRIBE
+    before_tuning_sha256: str = ""
+
+    @property
+    def exported_sha256(self) -> str:
+        """The digest that the model had when it was exported, whatever its decoding became."""
+        return self.before_tuning_sha256 or self.content_sha256
 
     def to_json(self) -> str:
         """Return the manifest as text for `manifest.json`."""

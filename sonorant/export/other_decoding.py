@@ -56,7 +56,12 @@ def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Reco
         why_not = _transcribing(folder, manifest, recipe, draft)
         content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
         changed = replace(
-            manifest, version=version, content_sha256=content, files=checksums(draft), without_transcribe=why_not
+            manifest,
+            version=version,
+            content_sha256=content,
+            before_tuning_sha256=manifest.exported_sha256,
+            files=checksums(draft),
+            without_transcribe=why_not,
         )
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
         if recordings or (draft / WARM_UP).exists():

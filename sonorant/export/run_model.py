@@ -18,8 +18,9 @@ __all__ = ["export_run"]
 def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Sequence[Path] = ()) -> Export:
     """Export a checkpoint of `run`: "best" (on dev), "latest", or a step's number; unless the newest version is it.
 
-    average: the mean of so many checkpoints, see `averaged_checkpoint`. others: exported versions that make an ensemble
-    with it. Raises BadCheckpoint, BadRecipe, BadCorpus or BadExport, naming what is missing or does not fit.
+    It is, too, if its decoding was tuned since. average: the mean of so many checkpoints, see `averaged_checkpoint`.
+    others: exported versions that make an ensemble with it. Raises BadCheckpoint, BadRecipe, BadCorpus or BadExport,
+    naming what is missing or does not fit.
     """
     recipe = load_recipe(run.recipe)
     units = read_units(run.shards / "units.json")
@@ -28,7 +29,7 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
         raise BadExport(f"{run.recipe}: the checkpoint is of another recipe: {found}; train again")
     version, content = newest_version(run.exports / recipe.name)
     own = content_sha256(checkpoint.evaluated, recipe, units)
-    if content == (ensemble_sha256([own, *(read_manifest(o).content_sha256 for o in others)]) if others else own):
+    if content == (ensemble_sha256([own, *(read_manifest(o).exported_sha256 for o in others)]) if others else own):
         return Export(run.exports / recipe.name / str(version), version, is_new=False)
     from sonorant.export.saved_ensemble import export_ensemble
     from sonorant.export.saved_language_model import export_language_model  # loads TensorFlow, which takes seconds

@@ -46,7 +46,7 @@ def export_ensemble(
     version = newest_version(folder)[0] + 1
     alone = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": None, "prior": None})})
     loaded = {other: load_member(other) for other in others}
-    digests = [content, *(read_manifest(other).content_sha256 for other in others)]
+    digests = [content, *(read_manifest(other).exported_sha256 for other in others)]
     with atomic_folder(folder / str(version)) as draft:
         first = member_folder(draft, 0)
         first.mkdir(parents=True)

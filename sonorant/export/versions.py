@@ -18,7 +18,10 @@ __all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version"]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Where the model is; `is_new` is False when the newest version has the same weights, recipe and units."""
+    """Where the model is; `is_new` is False when the newest version has the same weights, recipe and units.
+
+    The newest version's decoding may have been tuned since.
+    """
 
     path: Path
     version: int
@@ -51,9 +54,10 @@ def ensemble_sha256(members: Sequence[str]) -> str:
 
 
 def newest_version(folder: Path) -> tuple[int, str]:
-    """Return the newest version of the model in `folder`, 0 if there is none, and the digest of its content.
+    """Return the newest version of the model in `folder`, 0 if there is none, and its digest when it was exported.
 
-    The digest is "", unlike any other, if a file of the version is missing or damaged.
+    A copy with tuned decoding has that of the version before. The digest is "", unlike any other, if a file of the
+    version is missing or damaged.
     """
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     version = max((int(name) for name in names if name.isdecimal()), default=0)
@@ -62,4 +66,4 @@ def newest_version(folder: Path) -> tuple[int, str]:
         verify_files(folder / str(version), manifest)
     except BadExport:
         return version, ""
-    return version, manifest.content_sha256
+    return version, manifest.exported_sha256

@@ -9,6 +9,7 @@ from sonorant.decoding.section import LanguageModelRecipe
 from sonorant.errors import BadLanguageModel
 from sonorant.export.loading import load_exported, load_member
 from sonorant.export.manifest import MANIFEST, BadExport, checksums, read_manifest
+from sonorant.export.other_decoding import export_with_decoding
 from sonorant.export.saved_ensemble import export_ensemble
 from sonorant.export.saved_model import export_model
 from sonorant.export.weights import exported_weights
@@ -175,7 +176,9 @@ def test_a_member_without_joint_ctc_is_refused_where_the_first_has_it(exports):
 def test_a_member_that_is_there_twice_is_refused(exports, others):
     recipe = babble_recipe("twice")
     own = export_babble(exports, "twice", 5).path
-    for again in ([own], [others[0], others[0]]):
+    tuned = babble_recipe().decoding.model_copy(update={"beam": 3})
+    otherwise = export_with_decoding(own, recipe.model_copy(update={"decoding": tuned})).path
+    for again in ([own], [otherwise], [others[0], others[0]]):
         with pytest.raises(BadExport, match=f"{again[-1]}: the same model as an ensemble's member before it"):
             export_ensemble(babble_model(recipe, 5), again, recipe, UNITS, exports)
 

@@ -14,6 +14,7 @@ from sonorant.decoding.section import LanguageModelRecipe
 from sonorant.errors import BadCorpus, BadLanguageModel
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
+from sonorant.export.other_decoding import export_with_decoding
 from sonorant.export.run_model import export_run
 from sonorant.lm.training import train
 from sonorant.recipe import Recipe
@@ -54,6 +55,23 @@ def test_the_same_model_makes_no_new_version_another_does(run):
     exports = [export_run(run, which) for which in ("best", "10", "latest")]
     assert [(e.version, e.is_new) for e in exports] == [(1, True), (1, False), (2, True)]
     assert [e.path for e in exports] == [run.exports / "babble" / version for version in ("1", "1", "2")]
+
+
+def test_the_same_model_with_decoding_that_was_tuned_stays_the_newest_version(run):
+    recipe = babble_recipe()
+
+    def tune(folder, beam):
+        decoding = recipe.decoding.model_copy(update={"beam": beam})
+        return export_with_decoding(folder, recipe.model_copy(update={"decoding": decoding}))
+
+    for version, beam in ((2, 3), (3, 4)):
+        tuned = tune(export_run(run).path, beam)
+        again = export_run(run)
+        assert (tuned.version, again.path, again.is_new) == (version, tuned.path, False)
+    assert [export_run(run, which).is_new for which in ("latest", "best")] == [True, True]
+    other = export_babble(run.path / "others", seed=2).path
+    ensemble = export_run(run, others=[other])
+    assert export_run(run, others=[tune(other, 5).path]).path == ensemble.path
 
 
 def test_an_export_has_recorded_requests_of_dev(run):
