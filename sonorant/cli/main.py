@@ -45,6 +45,7 @@ _COMMANDS = {
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # where a file is meant, errors name it
+_NO_PERMISSION = 77  # of sysexits.h
 
 
 @contextmanager
@@ -114,6 +115,9 @@ def main() -> None:
         click.echo(f"sonorant: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
+        if isinstance(error, PermissionError) and error.filename is not None:
+            click.echo(f"sonorant: {error.filename}: {error.strerror}; expected to be allowed to use it", err=True)
+            sys.exit(_NO_PERMISSION)
         if error.errno not in _FULL or error.filename is not None:
             raise
         _drop(sys.stdout)

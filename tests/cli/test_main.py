@@ -1,14 +1,17 @@
 """What all commands share: how they end."""
 
+import errno
 import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 
+from sonorant.cli.main import main
 from sonorant.errors import BadRun
 
 RECIPE = Path(__file__).parents[2] / "recipes/digits.yaml"
@@ -44,6 +47,17 @@ def test_an_output_that_is_full_is_said_in_a_line(arguments, buffered):
         assert sonorant(*arguments, stdout=full, stderr=full, env=environment).returncode == 69
     said = "sonorant: the output cannot be written: No space left on device; free disk space\n"
     assert (done.returncode, done.stderr) == (69, said)
+
+
+def test_a_file_that_others_keep_to_themselves_is_named_in_a_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "recipe.yaml").touch()
+    monkeypatch.setattr(sys, "argv", ["sonorant", "export", "--run", str(tmp_path)])
+    denied = PermissionError(errno.EACCES, "Permission denied", "runs/a/checkpoints/best")
+    monkeypatch.setattr("services.storage.run.open_run", Mock(side_effect=denied))
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = "sonorant: runs/a/checkpoints/best: Permission denied; expected to be allowed to use it\n"
+    assert (end.value.code, capsys.readouterr().err) == (77, said)
 
 
 def test_a_reader_of_errors_that_goes_ends_a_command_as_sigpipe_does(unread):
