@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,22 +36,28 @@ def atomic_write(path: Path, data: bytes | str, ready: Callable[[], None] = _not
 def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[BinaryIO]:
     """Yield a file to write to; it becomes `path` at the end, or vanishes if an error is raised.
 
-    ready: called when all is on the disk, just before the file becomes `path`; it may raise to prevent that. Missing
-    folders above `path` are made. Raises Unavailable, naming `path`, when the file system refuses.
+    A link stays, and what it leads to is written; so is a pipe or a device, as it is. ready: called when all is on the
+    disk, just before the file becomes `path`; it may raise to prevent that. Missing folders above `path` are made.
+    Raises Unavailable, naming `path`, when the file system refuses.
     """
-    make_folder(path.parent)
-    temporary, name = "", os.fsdecode(os.fsencode(path.name)[:_LONGEST])
+    if _is_pipe_or_device(path):
+        with _pipe_or_device(path) as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    make_folder(target.parent)
+    temporary, name = "", os.fsdecode(os.fsencode(target.name)[:_LONGEST])
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=path.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), 0o644)  # mkstemp's files are private to the user
             os.fsync(file.fileno())
         ready()
-        os.replace(temporary, path)
+        os.replace(temporary, target)
         temporary = ""
-        _sync_folder(path.parent)
+        _sync_folder(target.parent)
     except OSError as error:
         raise refused(path, error) from error
     finally:
@@ -110,6 +117,23 @@ def refused(path: Path, error: OSError) -> Unavailable:
     """Return the error with the path that the file system refuses to write, and the reason."""
     reason = error.strerror or str(error)
     return Unavailable(f"{path}: cannot be written: {reason}; free disk space, or give a folder that you may write to")
+
+
+def _is_pipe_or_device(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextmanager
+def _pipe_or_device(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise refused(path, error) from error
 
 
 def _sweep(path: Path, name: Path | None) -> None:

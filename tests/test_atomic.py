@@ -18,6 +18,34 @@ def test_folders_above_are_made_and_old_content_replaced(tmp_path: Path) -> None
     assert os.listdir(path.parent) == ["b.txt"]
 
 
+def test_what_a_link_leads_to_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "there").symlink_to("kept/here")
+    for text in ("old", "new"):
+        atomic_write(tmp_path / "there", text)
+        assert (tmp_path / "there").is_symlink()
+        assert (tmp_path / "kept/here").read_text() == text
+    assert os.listdir(tmp_path / "kept") == ["here"]
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    atomic_write(pipe, "new")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_device_that_is_full_is_unavailable_and_stays_one() -> None:
+    with pytest.raises(Unavailable, match="/dev/full: cannot be written: No space left on device"):
+        atomic_write(Path("/dev/full"), "new")
+    assert Path("/dev/full").is_char_device()
+
+
 @pytest.mark.parametrize("name", ["a" * 255, "\uac00" * 85])
 def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: str) -> None:
     atomic_write(tmp_path / name, "new")
