@@ -31,6 +31,8 @@ __all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
+# Of a phrase: search by frame limits what a step may gain, or take back, to 300.
+_MOST_BOOST = 200.0
 _NOTHING = -99.0  # log10 that stands for probability 0, or for that of an `<unk>` that a model has not
 
 
@@ -109,8 +111,8 @@ class Scorer:
     def with_phrases(self, phrases: Mapping[str, float]) -> "Scorer":
         """Return a scorer that adds each phrase's boost, a natural logarithm, for each occurrence as whole words.
 
-        It has no other phrases, and shares the language model. Raises WrongVocabulary if the units do not spell a
-        phrase, BadRecipe if a boost is not above 0 and finite.
+        More than 200 count as 200, which no audio outweighs. It has no other phrases, and shares the language model.
+        Raises WrongVocabulary if the units do not spell a phrase, BadRecipe if a boost is not above 0 and finite.
         """
         boosts = []
         known = _known_parts(self._units)
@@ -119,7 +121,7 @@ class Scorer:
                 raise BadRecipe(f"phrase {phrase!r}: boost {boost}: must be > 0 and finite; 2 for each word is usual")
             words = " ".join((hangul.decompose(phrase) if self._units.jamo else phrase).split())
             _check_phrase(words, phrase, self._units, known)
-            boosts.append((words, boost))
+            boosts.append((words, min(boost, _MOST_BOOST)))
         scorer = Scorer.__new__(Scorer)
         scorer._units, scorer.fusion, scorer._prior = self._units, self.fusion, self._prior
         scorer.neural = self.neural

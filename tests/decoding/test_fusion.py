@@ -168,6 +168,27 @@ def test_a_phrase_that_fails_gives_its_boost_back():
     assert found[1] == pytest.approx(found[0], abs=1e-6)
 
 
+@pytest.mark.parametrize("boost", [150, 299, 350, 5000])
+def test_a_phrase_that_fails_at_its_last_word_gives_back_any_boost(boost):
+    words = tuple("abcdefghij")
+    units = Units("words", (*words, "y", "z"))
+    y, z = units.size - 2, units.size - 1
+    probabilities = np.zeros((len(words), units.size + 1))
+    probabilities[0, [0, z]] = 0.01, 0.99
+    for frame in range(1, len(words) - 1):
+        probabilities[frame, frame] = 1
+    probabilities[-1, y] = 1
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(probabilities)
+    scorer = Scorer(units).with_phrases({" ".join(words): boost})
+    search = CtcBeamSearch(units, HOP, 100, scorer=scorer, unit_floor=0, blank_only=1)
+    search.push(log_probs)
+    search.finish()
+    best, second = search.hypotheses(2)
+    assert (best.text[0], best.confidence) == ("z", pytest.approx(0.99))
+    assert (second.text[0], second.confidence) == ("a", pytest.approx(0.01))
+
+
 def test_a_phrase_within_a_word_gains_nothing():
     units = Units("characters", (" ", "a", "b"))
     with np.errstate(divide="ignore"):
