@@ -33,14 +33,14 @@ class LanguageModelRecipe(Section):
 
 
 class PriorRecipe(Section):
-    """Context-free prior of the labels: weight log P(y) is subtracted (Kim 2019, Eq. 3)."""
+    """Context-free prior of the labels: weight log P(y) is subtracted (Kim 2019, Eq. 3, and Table 3's weights)."""
 
     path: str = Field(
         min_length=1,
         description="N-gram model of the units, such as `sonorant lm --order 1` of the training's transcripts spelt in "
         "units; its unigrams are the prior. An export has a copy.",
     )
-    weight: float = Field(0.3, ge=0, le=10, description="Weight of the prior, lambda_p.")
+    weight: float = Field(0.005, ge=0, le=10, description="Weight of the prior, lambda_p.")
 
 
 class EndpointingRecipe(Section):
