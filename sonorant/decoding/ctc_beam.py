@@ -122,7 +122,7 @@ class CtcBeamSearch:
 
         Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
         times. The confidence of a word is the sum of the probabilities of all paths that have the same word within
-        0.1 s of its span; so it is never below the confidence of its hypothesis.
+        0.1 s of its span, each word of a path for one; so it is never below the confidence of its hypothesis.
         """
         if not words:
             return [Hypothesis(ids, self._units.text(ids), (), mass) for ids, mass in self._search.texts(n)]

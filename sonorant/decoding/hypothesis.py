@@ -16,7 +16,8 @@ class Word:
     """One recognized word, its times (seconds from the start of the audio), and its confidence in [0, 1].
 
     A search gives the times of emissions. A model without look-ahead emits a unit after its audio: the end of a word is
-    near its spoken end, but its start is late, with words as units by most of the word. Recognition corrects starts.
+    near its spoken end, but its start is late, with words as units by most of the word. Recognition corrects starts,
+    and ends where a frame's window reaches beyond its step.
     """
 
     word: str
@@ -59,7 +60,7 @@ def n_best(
 
     Paths that spell the same text are one hypothesis: their probabilities add up, and the most probable gives the
     times. The confidence of a word is the sum of the probabilities of all paths that have the same word
-    within 0.1 s of its span; so it is never below the confidence of its hypothesis.
+    within 0.1 s of its span, each word of a path for one; so it is never below the confidence of its hypothesis.
     """
     best: dict[str, UnitPath] = {}
     for path in sorted(paths, key=lambda path: path.probability):
@@ -126,9 +127,24 @@ def _with_confidence(
             near = at
             while near < len(others) and others[near].start_s <= word.end_s + _SAME_WORD_S:
                 if others[near].word == word.word:
-                    confidence[index] += probability
+                    if not _is_next(others, near, words, index):
+                        confidence[index] += probability
+                        at = near + 1
                     break
                 near += 1
     return tuple(
         Word(word.word, word.start_s, word.end_s, min(1.0, sure)) for word, sure in zip(words, confidence, strict=True)
     )
+
+
+def _is_next(others: Sequence[Word], near: int, words: Sequence[Word], index: int) -> bool:
+    """Whether one of the other words is rather the next one of the words, which says the same again, at its time."""
+    if index + 1 == len(words) or words[index + 1].word != words[index].word:
+        return False
+    is_again = near + 1 < len(others) and others[near + 1].word == others[near].word
+    return not is_again and _apart_s(others[near], words[index + 1]) < _apart_s(others[near], words[index])
+
+
+def _apart_s(one: Word, other: Word) -> float:
+    """Return how far the middles of two words are apart."""
+    return abs(one.start_s + one.end_s - other.start_s - other.end_s) / 2

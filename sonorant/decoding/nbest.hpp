@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -77,15 +78,32 @@ inline Hypothesis hypothesis_of(const Text& text, const PrefixSearch& search, co
     return spelt;
 }
 
-// The confidence of a word is the sum of the probabilities of all texts that have the same word at the same time.
+// How far the middles of two words are apart, in seconds.
+inline double apart_s(const Word& one, const Word& other) {
+    return std::abs(one.start_s + one.end_s - other.start_s - other.end_s) / 2;
+}
+
+// Whether one of the other words is rather the next one of the words, which says the same again, at its time.
+inline bool is_next(const std::vector<Word>& others, size_t near, const std::vector<Word>& words, size_t index) {
+    if (index + 1 == words.size() || words[index + 1].text != words[index].text) return false;
+    const bool is_again = near + 1 < others.size() && others[near + 1].text == others[near].text;
+    return !is_again && apart_s(others[near], words[index + 1]) < apart_s(others[near], words[index]);
+}
+
+// The confidence of a word is the sum of the probabilities of all texts that have the same word at the same time, each
+// word of a text for one.
 inline void set_confidence(std::vector<Word>& words, const std::vector<Hypothesis>& alternatives) {
     for (const Hypothesis& other : alternatives) {
         size_t at = 0;
-        for (Word& word : words) {
+        for (size_t index = 0; index < words.size(); ++index) {
+            Word& word = words[index];
             while (at < other.words.size() && other.words[at].end_s < word.start_s - SAME_TIME_S) ++at;
             for (size_t near = at; near < other.words.size() && other.words[near].start_s <= word.end_s + SAME_TIME_S; ++near)
                 if (other.words[near].text == word.text) {
-                    word.confidence += other.probability;
+                    if (!is_next(other.words, near, words, index)) {
+                        word.confidence += other.probability;
+                        at = near + 1;
+                    }
                     break;
                 }
         }

@@ -148,6 +148,24 @@ def test_the_same_word_elsewhere_does_not_raise_confidence():
     assert [w.confidence for w in both.words] == [pytest.approx(0.4), pytest.approx(1.0)]
 
 
+def test_a_word_of_an_alternative_is_one_of_two_that_are_said_again():
+    units = Units("characters", (" ", "n", "o"))
+    n, o, silence = [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]
+    search = CtcBeamSearch(units, HOP, beam=64, unit_floor=0, blank_only=1)
+    ambiguous = [0, 0, 0.7, 0.3], [0.6, 0, 0, 0.4], [0, 0.6, 0, 0.4], [0, 0, 0.6, 0.4]
+    search.push(frames(n, silence, o, *ambiguous))
+    found = search.hypotheses(64)
+    twice = sum(one.confidence for one in found if [word.word for word in one.words].count("no") > 1)
+    best = next(one for one in found if one.text == "no no")
+    once, again = (word.confidence for word in best.words)
+    assert again == pytest.approx(twice, abs=1e-9)
+    assert once > 2 * twice
+    later = CtcBeamSearch(WORDS, HOP)
+    later.push(frames([0.4, 0, 0, 0.6], silence, [1, 0, 0, 0]))
+    both = next(one for one in later.hypotheses(2) if one.text == "one one")
+    assert [word.confidence for word in both.words] == [pytest.approx(0.4), pytest.approx(1.0)]
+
+
 def test_nothing_pushed_is_the_empty_text():
     (best,) = CtcBeamSearch(WORDS, HOP).hypotheses(3)
     assert (best.text, best.words, best.confidence) == ("", (), 1.0)
