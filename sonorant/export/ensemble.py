@@ -29,6 +29,7 @@ class Ensemble(Described):
         super().__init__(folder, manifest)
         self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.frame_seconds = members[0].frame_seconds
+        self.frame_lag_s = members[0].frame_lag_s
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
         self.decoder = _mean_decoder(members) if members[0].search == "labels" else None
 

@@ -16,6 +16,7 @@ from sonorant.export.c_library import TensorFlowError, version
 from sonorant.export.described import Described
 from sonorant.export.ensemble import Ensemble
 from sonorant.export.fixed_batch import FixedBatch
+from sonorant.export.frame_lag import frame_lag_s
 from sonorant.export.lstm_stack import STACKS, StackBatch
 from sonorant.export.manifest import (
     ENSEMBLE,
@@ -55,6 +56,7 @@ class ExportedModel(Described):
             self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.framing = self.recipe.model.framing
         self.frame_seconds = self.extractor.vector_seconds * self.framing.block
+        self.frame_lag_s = frame_lag_s(self.recipe, self.extractor)
         self._signatures = signatures = load_signatures(folder)
         self.decoder: TensorDecoder | TensorMonotonicDecoder | None = None
         if "monotonic_look" in signatures:

@@ -27,6 +27,11 @@ class Framing:
         """Return the number of frames of so many vectors."""
         return max(0, (vectors + self.tail) // self.block - self.lead)
 
+    @property
+    def wider(self) -> int:
+        """Vectors of a frame's window beyond the first block of it; those of padding tell nothing of the time."""
+        return max(0, self.lead * self.block - self.tail)
+
     def vectors(self, frames: int) -> IntArray:
         """Return Int64[frames]: the vector that each frame stands for, padding aside."""
         return (np.arange(frames) + self.lead + 1) * self.block - 1 - self.tail

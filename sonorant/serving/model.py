@@ -47,9 +47,10 @@ class ServedModel(Protocol):
     """An exported model as sessions use it: immutable, shared by all threads.
 
     members: its acoustic models, one, unless it is an ensemble, whose probabilities are averaged, by frame or by label.
-    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame. scorer:
-    language model and phrases of its searches. stability: of interim results. decoder: that of a label-synchronous
-    model or ensemble, of the kind that its search drives; else None.
+    search: name of the search that reads them (`sonorant.decoding`); frame_seconds: time from frame to frame;
+    frame_lag_s: by which what a frame tells has ended after that (or, below 0, before). scorer: language model and
+    phrases of its searches. stability: of interim results. decoder: that of a label-synchronous model or ensemble, of
+    the kind that its search drives; else None.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ServedModel(Protocol):
     units: Units
     sample_rate_hz: int
     frame_seconds: float
+    frame_lag_s: float
     scorer: Scorer
     stability: Stability
 

@@ -13,7 +13,7 @@ from sonorant.serving.posteriors import open_posteriors
 from sonorant.serving.results import Result, clamped, later
 from sonorant.serving.steps import Steps
 from sonorant.serving.whole_words import keep_whole
-from sonorant.serving.word_starts import WordStarts
+from sonorant.serving.word_places import WordPlaces
 
 __all__ = ["Utterance"]
 
@@ -51,7 +51,7 @@ class Utterance:
         self._words = words
         self._posteriors = open_posteriors(model, decoding.jitter_ms)
         self._search = open_search(model.search, model.units, model.frame_seconds, decoding, model.decoder, scorer)
-        self._starts = WordStarts(model.sample_rate_hz)
+        self._places = WordPlaces(model.sample_rate_hz, model.frame_lag_s)
         self._stability_s = decoding.stability_ms / 1000
         self._seen = ""
         self._seen_s = 0.0
@@ -61,7 +61,7 @@ class Utterance:
         """Recognize the next Float32[samples]."""
         if len(self._quiet):
             samples, self._quiet = np.concatenate([self._quiet, samples]), self._quiet[:0]
-        self._starts.push(samples)
+        self._places.push(samples)
         log_probs = yield from self._posteriors.push(samples)
         if len(log_probs):
             self._search.push(log_probs)
@@ -74,7 +74,7 @@ class Utterance:
         if text == self._sent or audio_s - self._seen_s < self._stability_s:
             return None
         self._sent = text
-        heard_s = self._origin_s + self._search.frames * self._model.frame_seconds
+        heard_s = self._origin_s + self._search.frames * self._model.frame_seconds + max(0.0, self._model.frame_lag_s)
         return self._result(is_final=False, end_s=max(self.start_s, heard_s))
 
     def finish(self, end_s: float, after: int = 0) -> Steps[Result]:
@@ -88,7 +88,7 @@ class Utterance:
 
     def whole_words(self) -> Result | None:
         """Return the final result of the words so far that are surely whole; None: there are none."""
-        found = self._starts.corrected(self._search.hypotheses(_EVERY))
+        found = self._places.corrected(self._search.hypotheses(_EVERY))
         kept = keep_whole(found, self._alternatives, self._model.units)
         if kept is None:
             return None
@@ -99,7 +99,7 @@ class Utterance:
     def _result(self, *, is_final: bool, end_s: float) -> Result:
         found = self._search.hypotheses(self._alternatives, words=self._words)
         if self._words:
-            found = self._placed(self._starts.corrected(found), end_s)
+            found = self._placed(self._places.corrected(found), end_s)
         stability = 1.0 if is_final else self._model.stability.of(found[0].confidence)
         return Result(tuple(found), is_final, stability, end_s, self.start_s)
 

@@ -33,6 +33,7 @@ class Tones:
         self.recipe = babble_recipe(self.name)
         self.extractor = FeatureExtractor(self.recipe.features, RATE_HZ)
         self.frame_seconds = self.extractor.vector_seconds
+        self.frame_lag_s = 0.0
         self.scorer = Scorer(UNITS)
         self.stability = Stability()
         self.members = (self,)

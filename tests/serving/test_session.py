@@ -18,7 +18,7 @@ from sonorant.serving.errors import AudioTooLong, BadRequest
 from sonorant.serving.results import Result, clamped, later
 from sonorant.serving.session import Session, SessionOptions, SpeechEvent
 from sonorant.serving.steps import alone
-from sonorant.serving.word_starts import WordStarts
+from sonorant.serving.word_places import WordPlaces
 
 AUDIO = pcm16(murmur(2.0, seed=4))
 CHUNK = RATE_HZ // 10 * 2  # bytes of 100 ms
@@ -58,7 +58,7 @@ def offline(model, audio, lead, tail, most):
     log_probs, _ = model.step(model.extractor(line), model.initial_state())
     search = CtcBeamSearch(model.units, model.extractor.vector_seconds, model.recipe.decoding.beam)
     search.push(log_probs)
-    starts = WordStarts(RATE_HZ)
+    starts = WordPlaces(RATE_HZ, 0.0)
     starts.push(line)
     corrected = (later(one, -len(quiet[0]) / RATE_HZ) for one in starts.corrected(search.hypotheses(most)))
     return [clamped(one, 0.0, len(samples) / RATE_HZ) for one in corrected]
@@ -192,8 +192,8 @@ def test_several_final_results_and_events_are_those_of_the_whole(model, cuts):
 @pytest.mark.parametrize("options", [SessionOptions(), SessionOptions(utterances=False), SessionOptions(written="en")])
 def test_words_are_in_order_across_utterances_that_share_a_pause(model, options, monkeypatch):
     """Where a model emits the last word late in the pause, which belongs to both."""
-    corrected = WordStarts.corrected
-    monkeypatch.setattr(WordStarts, "corrected", lambda self, found: [late(one) for one in corrected(self, found)])
+    corrected = WordPlaces.corrected
+    monkeypatch.setattr(WordPlaces, "corrected", lambda self, found: [late(one) for one in corrected(self, found)])
     audio = b"".join(pcm16(murmur(1.5, seed=seed)) + bytes(2 * RATE_HZ) for seed in range(4))
     found = answers(Session(model, options), audio, range(CHUNK, len(audio), CHUNK))
     before = []

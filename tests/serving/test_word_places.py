@@ -10,7 +10,7 @@ from rigs.babble import RATE_HZ, murmur
 from services.recognizer_client.client import pcm16
 from sonorant.decoding import Hypothesis, Word
 from sonorant.serving.session import Session, SessionOptions
-from sonorant.serving.word_starts import WordStarts
+from sonorant.serving.word_places import WordPlaces
 
 HZ = 8000
 NOISE, SPEECH = 10 ** (-60 / 20), 10 ** (-20 / 20)
@@ -30,7 +30,7 @@ def heard(*spans):
 
 
 def starts(samples, hypothesis):
-    words = WordStarts(HZ)
+    words = WordPlaces(HZ, 0.0)
     words.push(samples)
     (found,) = words.corrected([hypothesis])
     assert replace(found, words=hypothesis.words) == hypothesis
@@ -59,6 +59,26 @@ def test_a_unit_may_be_emitted_as_soon_as_its_audio_begins():
     """By a model with look-ahead."""
     assert starts(spoken([(0.5, 0.9)], 1.0), heard((0.5, 0.9))) == pytest.approx([0.5], abs=0.02)
     assert starts(spoken([(0.5, 0.9)], 1.0), heard((0.44, 0.9))) == [0.44]
+
+
+def test_what_frames_lag_is_added_to_both_ends():
+    said = [(0.3, 0.7), (0.95, 1.5), (1.56, 1.9)]
+    for lag_s in (0.12, -0.19):
+        words = WordPlaces(HZ, lag_s)
+        words.push(spoken(said, 2.2))
+        emitted = heard(*((end_s - 0.06 - lag_s, end_s - lag_s) for _, end_s in said))
+        (found,) = words.corrected([emitted])
+        (again,) = words.corrected([emitted])
+        assert [word.start_s for word in found.words] == pytest.approx([begin_s for begin_s, _ in said], abs=0.02)
+        assert [word.end_s for word in found.words] == pytest.approx([end_s for _, end_s in said])
+        assert all(one is other for one, other in zip(found.words, again.words, strict=True))
+
+
+def test_no_word_is_before_the_audio():
+    words = WordPlaces(HZ, -0.2)
+    words.push(spoken([(0.0, 0.1)], 1.0))
+    (found,) = words.corrected([heard((0.04, 0.08))])
+    assert [(word.start_s, word.end_s) for word in found.words] == [(0.0, 0.0)]
 
 
 def test_speech_at_the_very_beginning_starts_there():
@@ -98,7 +118,7 @@ def test_words_stay_in_order_and_apart_and_never_start_later(gaps, said):
 def test_what_an_interim_result_said_stands_in_the_final_one():
     said = [(0.3, 0.7), (0.95, 1.5), (1.56, 1.9)]
     samples, words = spoken(said, 2.5), heard(*((end_s - 0.08, end_s - 0.04) for _, end_s in said))
-    piecewise = WordStarts(HZ)
+    piecewise = WordPlaces(HZ, 0.0)
     for count, (_, end_s) in enumerate(said):
         piecewise.push(samples[round((said[count - 1][1] if count else 0) * HZ) : round(end_s * HZ)])
         (found,) = piecewise.corrected([replace(words, words=words.words[: count + 1])])

@@ -1,8 +1,8 @@
-"""Where words start: a unit is emitted when its audio is over, so a word starts before the emission of its first unit.
+"""Where words are: a unit is emitted when its audio is over, so a word starts before the emission of its first unit.
 
-A word's end, its last emission, is near its spoken end, whatever the units. Its start is found in the audio between the
-end of the word before and its first emission: at the onset after the last pause; without a pause, where the word before
-ends.
+A word's end, its last emission with the lag of the model's frames, is near its spoken end, whatever the units. Its
+start is found in the audio between the end of the word before and its first emission: at the onset after the last
+pause; without a pause, where the word before ends.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sonorant.arrays import Waveform
 from sonorant.audio.onset import Levels, onset
 from sonorant.decoding import Hypothesis, Word
 
-__all__ = ["WordStarts"]
+__all__ = ["WordPlaces"]
 
 _LONGEST_S = 1.2  # time that a word may start before its first emission
 _EMITTED_S = 0.1  # of a word's audio, after the start of its first emission
@@ -28,15 +28,16 @@ class _Known(NamedTuple):
     words: dict[tuple[float, Word], Word]
 
 
-class WordStarts:
-    """Corrects the starts of an utterance's words, in seconds from its first sample.
+class WordPlaces:
+    """Corrects starts and ends of an utterance's words, in seconds from its first sample.
 
     A start depends on the audio before the word's end alone, so interim and final results agree, and results do not
-    depend on how the audio is cut. Words stay in order and apart.
+    depend on how the audio is cut. Words stay in order and apart. lag_s: of the emissions, `ServedModel.frame_lag_s`.
     """
 
-    def __init__(self, rate_hz: int) -> None:
+    def __init__(self, rate_hz: int, lag_s: float) -> None:
         self._levels = Levels(rate_hz)
+        self._lag_s = lag_s
         self._known = _Known({}, {})
 
     def push(self, samples: Waveform) -> None:
@@ -44,7 +45,7 @@ class WordStarts:
         self._levels.push(samples)
 
     def corrected(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """Return the hypotheses, of a search of the audio so far, with corrected starts.
+        """Return the hypotheses, of a search of the audio so far, with corrected places.
 
         A word that is as it was in the latest hypotheses is the same object, so that writers may know it.
         """
@@ -56,21 +57,23 @@ class WordStarts:
         ended_s = 0.0
         for word in hypothesis.words:
             words.append(self._corrected(ended_s, word, before))
-            ended_s = max(ended_s, word.end_s)
+            ended_s = max(ended_s, words[-1].end_s)
         return tuple(words)
 
     def _corrected(self, ended_s: float, word: Word, before: _Known) -> Word:
-        known = self._known
+        known, place = self._known, (ended_s, self._heard_s(word.start_s), self._heard_s(word.end_s))
         if (ended_s, word) in before.words:
             found = before.words[ended_s, word]
         else:
-            place = (ended_s, word.start_s, word.end_s)
             starts = known.starts if place in known.starts else before.starts
             start_s = starts[place] if place in starts else self._start(*place)
-            found = replace(word, start_s=start_s)
-        known.starts[ended_s, word.start_s, word.end_s] = found.start_s
+            found = replace(word, start_s=start_s, end_s=place[2])
+        known.starts[place] = found.start_s
         known.words[ended_s, word] = found
         return found
+
+    def _heard_s(self, emitted_s: float) -> float:
+        return max(0.0, emitted_s + self._lag_s)
 
     def _start(self, ended_s: float, emitted_s: float, end_s: float) -> float:
         earliest_s = max(ended_s, emitted_s - _LONGEST_S)
