@@ -1,15 +1,17 @@
-"""Termination signals: the first SIGTERM or SIGINT begins the drain, a second one ends the process at once."""
+"""Termination signals: the first one begins the drain, or the end; a second one ends the process at once."""
 
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from types import FrameType
 
-__all__ = ["Shutdown", "heed_signals"]
+__all__ = ["Shutdown", "heed_signals", "leaving_in_order"]
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_ENDING = (signal.SIGTERM, signal.SIGHUP)  # beside SIGINT, which raises KeyboardInterrupt
 
 
 def heed_signals() -> None:
@@ -19,6 +21,34 @@ def heed_signals() -> None:
     or waits.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+@contextmanager
+def leaving_in_order() -> Iterator[None]:
+    """Raise SystemExit at the first SIGTERM or SIGHUP, so that a command ends its child processes.
+
+    A signal that is ignored, as SIGHUP by nohup, stays so. Signals are the main thread's: in others nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        restore()
+        sys.exit(128 + number)
+
+    for number in before:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        restore()
 
 
 class Shutdown:

@@ -4,10 +4,7 @@ import ast
 import importlib
 import json
 import pkgutil
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import click
 
 import benchmarks
 from benchmarks.row import Row
+from services.process.signals import leaving_in_order
 
 __all__ = ["command"]
 
@@ -77,23 +75,13 @@ def _run(name: str, **options: object) -> None:
     as_json = options.pop(_JSON)
     benchmark = importlib.import_module(f"benchmarks.{name}")
     measuring = benchmark.rows(lambda doing: click.echo(f"… {doing}", err=True), **options)
-    with _leaving_in_order(), closing(measuring) as measured:
+    with leaving_in_order(), closing(measuring) as measured:
         for row in measured:
             rows.append(row)
             if not as_json:
                 click.echo(_line(row))
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
-
-
-@contextmanager
-def _leaving_in_order() -> Iterator[None]:
-    """Raise on SIGTERM, so that the benchmark ends its child processes."""
-    before = signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _line(row: Row) -> str:

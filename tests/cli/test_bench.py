@@ -1,12 +1,13 @@
 import json
+import signal
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import structlog
 from click.testing import CliRunner
+from rigs.sessions import leader, session
 from rigs.waiting import eventually
 
 from benchmarks.row import Row
@@ -59,26 +60,13 @@ def test_another_name_is_refused_with_those_that_there_are():
     assert "'dsp'" in result.stderr
 
 
-def _session(leader):
-    """Processes of a session, zombies left out."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:  # it ended
-            continue
-        if int(session) == leader and state != "Z":
-            found.append(int(stat.parent.name))
-    return found
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("end", ["terminate", "kill"])
-def test_a_benchmark_that_is_ended_leaves_no_process_behind(end):
+@pytest.mark.parametrize(("end", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGKILL", -9)])
+def test_a_benchmark_that_is_ended_leaves_no_process_behind(end, code):
     command = [sys.executable, "-m", "sonorant.cli", "bench", "links"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as bench:
+    with leader(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as bench:
         assert any("1 producer" in line.decode() for line in bench.stderr)
-        eventually(lambda: len(_session(bench.pid)) >= 4)  # two producers and their fork server beside it
-        getattr(bench, end)()
-        assert bench.wait(60) == {"terminate": 143, "kill": -9}[end]
-        eventually(lambda: not _session(bench.pid))
+        eventually(lambda: len(session(bench.pid)) >= 4)  # two producers and their fork server beside it
+        bench.send_signal(signal.Signals[end])
+        assert bench.wait(60) == code
+        eventually(lambda: not session(bench.pid))

@@ -1,4 +1,4 @@
-"""Shutdown: requested once by any means, with all callbacks run."""
+"""Shutdown: requested once by any means, with all callbacks run; and the end of a command by a signal."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from services.process.signals import Shutdown
+from services.process.signals import Shutdown, leaving_in_order
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -42,3 +42,38 @@ def test_handlers_are_put_back():
     with Shutdown():
         assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.fixture
+def hangup():
+    """SIGHUP with a handler for the test alone; tests that nohup runs ignore it."""
+    before = signal.getsignal(signal.SIGHUP)
+    yield lambda handler: signal.signal(signal.SIGHUP, handler)
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_leaves_by_its_finally_blocks_and_handlers_are_put_back(number, hangup):
+    hangup(signal.SIG_DFL)
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as end, leaving_in_order():
+        signal.raise_signal(number)
+    assert (end.value.code, signal.getsignal(number)) == (128 + number, before)
+
+
+def test_a_signal_that_is_ignored_stays_so(hangup):
+    hangup(signal.SIG_IGN)
+    with leaving_in_order():
+        signal.raise_signal(signal.SIGHUP)
+
+
+def test_in_another_thread_signals_stay_the_main_thread_s():
+    def leave():
+        with leaving_in_order():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    found = []
+    thread = threading.Thread(target=leave)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGTERM)]
