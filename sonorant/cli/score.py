@@ -17,7 +17,7 @@ from sonorant.text.scoring import error_rate
 from sonorant.text.section import Language, TextRecipe
 from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
-from sonorant.text.transcripts import Format, Transcripts, pair_up, read_speakers, read_transcripts
+from sonorant.text.transcripts import Format, Transcripts, ids_by_recording, pair_up, read_speakers, read_transcripts
 from sonorant.text.word_times import WordTimes, compare_times, read_word_times, respelt
 from sonorant.text.written_figures import respell_figures
 
@@ -71,13 +71,14 @@ def command(
 ) -> None:
     """Print error rates of HYPOTHESIS against REFERENCE: of words, with a 95 % bootstrap interval, and of sentences.
 
-    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. The interval resamples
-    speakers where all utterances have one and there are at least ten, else utterances.
+    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. JSON lines whose ids
+    differ are paired by their recordings: audio_filepath or file. The interval resamples speakers where all utterances
+    have one and there are at least ten, else utterances.
     """
     _check_times(times, written, ignore_spaces)
-    references = read_transcripts(reference, format)
+    references, hypotheses = read_transcripts(reference, format), read_transcripts(hypothesis, format)
     spelling = _spelling(normalised, language, written)
-    pairs = _spelt(pair_up(references, read_transcripts(hypothesis, format)), spelling)
+    pairs = _spelt(pair_up(references, hypotheses), spelling)
     if ignore_spaces:
         pairs = {name: _spaces_ignored(said, heard, characters) for name, (said, heard) in pairs.items()}
     aligned = {name: align(said, heard, "character" if characters else "word") for name, (said, heard) in pairs.items()}
@@ -87,7 +88,7 @@ def command(
         rate=error_rate(list(aligned.values()), _speakers(references, utt2spk)),
         aligned=aligned,
         bleu=_bleu(list(pairs.values())) if with_bleu else None,
-        times=_times(reference, hypothesis, spelling) if times else None,
+        times=_times(references, hypotheses, spelling) if times else None,
     )
     if html is not None:
         atomic_write(html, page(f"{hypothesis} against {reference}", scored.summary(), aligned))
@@ -118,9 +119,10 @@ def _check_times(times: bool, written: str | None, ignore_spaces: bool) -> None:
         raise click.UsageError(f"--times with {other}: expected one of them; words that {other} makes have no times")
 
 
-def _times(reference: Path, hypothesis: Path, spelling: Callable[[str], str]) -> WordTimes:
-    said, heard = (respelt(read_word_times(path), spelling) for path in (reference, hypothesis))
-    return compare_times(said, heard)
+def _times(references: Transcripts, hypotheses: Transcripts, spelling: Callable[[str], str]) -> WordTimes:
+    said, heard = (respelt(read_word_times(one.path), spelling) for one in (references, hypotheses))
+    ids = ids_by_recording(references, hypotheses)
+    return compare_times(said, {ids.get(name, name): words for name, words in heard.items()})
 
 
 def _spaces_ignored(reference: str, hypothesis: str, characters: bool) -> tuple[str, str]:

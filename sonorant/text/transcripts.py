@@ -2,52 +2,67 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
 from sonorant.text.visible import visible
 
-__all__ = ["IDS", "Format", "Transcripts", "pair_up", "read_speakers", "read_transcripts"]
+__all__ = ["IDS", "Format", "Transcripts", "ids_by_recording", "pair_up", "read_speakers", "read_transcripts"]
 
 Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
 
 IDS = ("id", "utterance", "audio_filepath")
+_RECORDINGS = ("audio_filepath", "file")  # of NeMo's manifests, and of `sonorant transcribe --json`
 _SHOWN = 3  # ids that a message names at most
 
 
 @dataclass(frozen=True)
 class Transcripts:
-    """The texts of one file by utterance, and the speakers that it names; in plain files ids are line numbers."""
+    """The texts of one file by utterance, and the speakers and recordings that it names.
+
+    In plain files ids are line numbers.
+    """
 
     path: Path
     format: Format
     texts: dict[str, str]
     speakers: dict[str, str] = field(default_factory=dict)
+    recordings: dict[str, str] = field(default_factory=dict)
+
+
+class _Entry(NamedTuple):
+    """One utterance of a file; speaker and recording are "" if they are unknown."""
+
+    id: str
+    text: str
+    speaker: str = ""
+    recording: str = ""
 
 
 def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
     """Return the transcripts of a file; without `format`, the format is detected.
 
-    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath", and perhaps "speaker". kaldi: id, space,
-    text; taken for it where each line begins with another word that has a digit. plain: one text a line, empty ones
-    included. Raises BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
+    jsonl: objects with "text" and one of "id", "utterance", "audio_filepath", and perhaps "speaker" and the recording,
+    as "audio_filepath" or "file". kaldi: id, space, text; taken for it where each line begins with another word that
+    has a digit. plain: one text a line, empty ones included. Raises BadCorpus, naming the line, if a line does not fit,
+    an id comes twice or there is no line.
     """
     lines = _lines(path)
-    format = format or _format(lines)
-    texts: dict[str, str] = {}
-    speakers: dict[str, str] = {}
-    for number, utterance, text, speaker in _entries(path, lines, format):
-        if utterance in texts:
+    found = Transcripts(path, format or _format(lines), {})
+    for number, entry in _entries(path, lines, found.format):
+        if entry.id in found.texts:
             raise BadCorpus(
-                f"{shown(path)}:{number}: id {utterance!r} comes a second time; each utterance may stand once"
+                f"{shown(path)}:{number}: id {entry.id!r} comes a second time; each utterance may stand once"
             )
-        texts[utterance] = text
-        if speaker:
-            speakers[utterance] = speaker
-    return Transcripts(path, format, texts, speakers)
+        found.texts[entry.id] = entry.text
+        if entry.speaker:
+            found.speakers[entry.id] = entry.speaker
+        if entry.recording:
+            found.recordings[entry.id] = entry.recording
+    return found
 
 
 def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
@@ -68,11 +83,32 @@ def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
     return {utterance: speakers[utterance] for utterance in wanted}
 
 
+def ids_by_recording(reference: Transcripts, hypothesis: Transcripts) -> dict[str, str]:
+    """Return the reference's id of each utterance of the hypothesis whose own is another: that of its recording.
+
+    The id `up/ann_1` may be that of the recording `up%2Fann_1.wav`. A recording of the hypothesis is the one of the
+    reference whose path its own ends with. Empty where all ids are the same, or two utterances would have the same.
+    """
+    if reference.texts.keys() == hypothesis.texts.keys():
+        return {}
+    owners = {Path(recording): utterance for utterance, recording in reference.recordings.items()}
+    found: dict[str, str] = {}
+    for utterance, recording in hypothesis.recordings.items():
+        parts = Path(recording).parts
+        ends = (Path(*parts[first:]) for first in range(len(parts)))
+        if owner := next((owners[end] for end in ends if end in owners), None):
+            found[utterance] = owner
+    names = {found.get(utterance, utterance) for utterance in hypothesis.texts}
+    return found if len(names) == len(hypothesis.texts) else {}
+
+
 def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[str, str]]:
-    """Return (reference, hypothesis) by id, in the order of the references.
+    """Return (reference, hypothesis) by the reference's id, in its order; where ids differ, by recording.
 
     Raises BadCorpus, naming ids, if an utterance is in one file only, or if one file has ids and the other has none.
     """
+    ids = ids_by_recording(reference, hypothesis)
+    hypothesis = replace(hypothesis, texts={ids.get(name, name): text for name, text in hypothesis.texts.items()})
     first, second = shown(reference.path), shown(hypothesis.path)
     if (reference.format == "plain") != (hypothesis.format == "plain"):
         raise BadCorpus(
@@ -88,7 +124,7 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
         if missing := [utterance for utterance in these.texts if utterance not in those.texts]:
             raise BadCorpus(
                 f"{len(missing)} of {len(these.texts)} utterances of {shown(these.path)} are not in "
-                f"{shown(those.path)}: {_named(missing)}; both files must have the same ids"
+                f"{shown(those.path)}: {_named(missing)}; both files must have the same ids, or recordings"
             )
     return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
 
@@ -118,28 +154,29 @@ def _named(utterances: list[str]) -> str:
     return ", ".join(map(visible, utterances[:_SHOWN])) + (", …" if len(utterances) > _SHOWN else "")
 
 
-def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, str, str, str]]:
-    """Yield line number, id, text and speaker, "" if it is unknown."""
+def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, _Entry]]:
+    """Yield line number and utterance."""
     for number, line in enumerate(lines, 1):
         if format == "plain":
-            yield number, str(number), line.strip(), ""
+            yield number, _Entry(str(number), line.strip())
         elif line.strip():
-            yield number, *(_from_json(path, number, line) if format == "jsonl" else (*_from_kaldi(line), ""))
+            yield number, _from_json(path, number, line) if format == "jsonl" else _from_kaldi(line)
 
 
-def _from_kaldi(line: str) -> tuple[str, str]:
+def _from_kaldi(line: str) -> _Entry:
     utterance, *text = line.split(maxsplit=1)
-    return utterance, "".join(text).strip()
+    return _Entry(utterance, "".join(text).strip())
 
 
-def _from_json(path: Path, number: int, line: str) -> tuple[str, str, str]:
+def _from_json(path: Path, number: int, line: str) -> _Entry:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits, or 100,000 brackets
         raise BadCorpus(f"{shown(path)}:{number}: {error}; expected a JSON object a line") from error
     if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
         raise BadCorpus(f'{shown(path)}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
+    recording = next((str(entry[key]) for key in _RECORDINGS if entry.get(key)), "")
     for key in IDS:
         if entry.get(key) is not None:
-            return str(entry[key]), entry["text"], str(entry.get("speaker") or "")
+            return _Entry(str(entry[key]), entry["text"], str(entry.get("speaker") or ""), recording)
     raise BadCorpus(f"{shown(path)}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")

@@ -258,6 +258,13 @@ def test_times_of_words_are_compared_on_request(score):
     assert "word_times" not in json.loads(score(said, heard, "--json").output)
 
 
+def test_times_are_of_recordings_where_ids_are_others(score):
+    said = '{"id": "up/1", "audio_filepath": "up%2F1.wav", "text": "one", "words": [["one", 0.5, 1.0]]}\n'
+    heard = '{"id": "up%2F1", "file": "set/up%2F1.wav", "text": "one", "words": [["one", 0.5, 1.0]]}\n'
+    figures = json.loads(score(said, heard, "--times", "--json").output)
+    assert (figures["rate"], figures["word_times"]["words"]) == (0, 1)
+
+
 def test_times_are_of_words_in_the_spelling_that_is_scored(score):
     said = '{"id": "u1", "text": "L’été, one", "words": [["L’été,", 0.5, 1.0], ["–", 1.0, 1.1], ["one", 1.5, 2.0]]}\n'
     heard = '{"id": "u1", "text": "l\'été ONE", "words": [["l\'été", 0.6, 1.2], ["ONE", 1.5, 2.0]]}\n'

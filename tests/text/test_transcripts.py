@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from sonorant.errors import BadCorpus
@@ -61,6 +63,38 @@ def test_pairs_follow_the_ids_not_the_order(file):
     )
     pairs = pair_up(read_transcripts(reference), read_transcripts(hypothesis))
     assert list(pairs.items()) == [("u1", ("one", "one")), ("u2", ("two", "too"))]
+
+
+def by_recording(file, reference, hypothesis):
+    """Return the pairs of two files, given as (id, recording, text)."""
+    said = [{"id": id, "audio_filepath": recording, "text": text} for id, recording, text in reference]
+    heard = [{"id": id, "file": recording, "text": text} for id, recording, text in hypothesis]
+    both = (file("\n".join(map(json.dumps, lines)), name) for lines, name in ((said, "said"), (heard, "heard")))
+    return pair_up(*map(read_transcripts, both))
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis"),
+    [
+        (
+            [("up/ann_1", "up%2Fann_1.wav", "up"), ("é" * 300, "4be1.wav", "down")],
+            [("4be1", "set/4be1.wav", "town"), ("up%2Fann_1", "set/up%2Fann_1.wav", "up")],
+        ),
+        ([("1", "1.wav", "up"), ("a", "a/1.wav", "down")], [("x", "/set/a/1.wav", "town"), ("y", "/set/1.wav", "up")]),
+        ([("1.wav", "./1.wav", "up"), ("2", "", "down")], [("1", "set/1.wav", "up"), ("2", "", "town")]),
+    ],
+)
+def test_other_ids_are_paired_by_their_recordings(file, reference, hypothesis):
+    pairs = by_recording(file, reference, hypothesis)
+    assert list(pairs.items()) == [(reference[0][0], ("up", "up")), (reference[1][0], ("down", "town"))]
+
+
+def test_a_recording_that_would_be_two_utterances_is_none(file):
+    twice = [("x", "a/1.wav", "up"), ("y", "b/1.wav", "up")]
+    with pytest.raises(
+        BadCorpus, match=r"said are not in .*heard: one; both files must have the same ids, or recordings"
+    ):
+        by_recording(file, [("one", "1.wav", "up")], twice)
 
 
 @pytest.mark.parametrize(
