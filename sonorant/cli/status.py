@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,18 +46,35 @@ def command(
 ) -> None:
     """Show stages, rates, utilisation, epoch progress and rejected examples of a running training.
 
-    Exit codes: 0 shown; 65 there is no run; 69 no training runs.
+    Exit codes: 0 shown; 65 there is no run; 69 no training runs, as of a run whose training is complete.
     """
     from services.coordination.status_client import query_status
 
     if release is None:
-        address = coordinator or _address(run_path)
-        _show(partial(query_status, address), str(run_path), replicas, as_json, watch)
+        with nullcontext() if coordinator else _telling_completion(run_path):
+            address = coordinator or _address(run_path)
+            _show(partial(query_status, address), str(run_path), replicas, as_json, watch)
         return
     from services.coordination.forwarding import forwarded_coordinator
 
     with forwarded_coordinator(release, namespace) as (address, keys):
         _show(partial(query_status, address, keys), release, replicas, as_json, watch)
+
+
+@contextmanager
+def _telling_completion(run_path: Path) -> Iterator[None]:
+    """Say of a run whose coordinator does not answer that its training is complete, if it is."""
+    try:
+        yield
+    except Unavailable as error:
+        from sonorant.recipe.loading import load_recipe
+        from sonorant.training.completion import complete_totals
+
+        run = find_run(run_path)
+        if run.totals.exists() and (totals := complete_totals(run, load_recipe(run.recipe))):
+            done = f"training is complete ({totals['epochs']} epochs), so none runs"
+            raise Unavailable(f"{run_path}: {done}; {run.totals} has its totals") from error
+        raise
 
 
 def _show(ask: "Callable[[], pb.GetStatusResponse]", title: str, replicas: bool, as_json: bool, watch: bool) -> None:

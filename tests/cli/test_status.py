@@ -3,9 +3,12 @@ import json
 import pytest
 from click.testing import CliRunner
 from rigs.coordinator import ScriptedCoordinator
+from rigs.training_run import EPOCHS, tiny_recipe
 
 from sonorant.cli.status import command
 from sonorant.errors import Unavailable
+from sonorant.recipe.loading import dump_recipe
+from sonorant.run_folder import RunFolder
 from sonorant.v1 import coordinator_pb2 as pb
 
 
@@ -22,6 +25,20 @@ def test_a_coordinator_that_is_gone_is_named(tmp_path):
     result = CliRunner().invoke(command, ["--run", str(tmp_path), "--json"])
     assert isinstance(result.exception, Unavailable)
     assert "127.0.0.1:1 does not answer" in str(result.exception)
+
+
+@pytest.mark.parametrize("started_here", [True, False])
+def test_of_a_run_whose_training_is_complete_that_is_said(tmp_path, started_here):
+    run = RunFolder(tmp_path)
+    run.recipe.write_text(dump_recipe(tiny_recipe()))
+    run.totals.write_text(json.dumps({"epochs": EPOCHS, "train_seconds": 1.0}))
+    if started_here:
+        (tmp_path / "coordinator.address").write_text("127.0.0.1:1\n")
+    ended = CliRunner().invoke(command, ["--run", str(tmp_path)]).exception
+    assert f"{tmp_path}: training is complete ({EPOCHS} epochs), so none runs" in str(ended)
+    assert ended.exit_code == 69
+    run.recipe.write_text(dump_recipe(tiny_recipe(epochs=EPOCHS + 1)))
+    assert "is complete" not in str(CliRunner().invoke(command, ["--run", str(tmp_path)]).exception)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"localhost"])
