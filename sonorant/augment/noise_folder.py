@@ -49,8 +49,10 @@ class NoiseFolder:
         suffixes = {f".{name.lower()}" for name in soundfile.available_formats()} - {".raw"}  # has no header
         found, unlisted = files_below(folder, lambda name: Path(name).suffix.lower() in suffixes)
         for path, fault in unlisted:
-            error = BadCorpus if path == folder and fault.startswith("no such file") else Unavailable
-            raise error(f"noise folder {shown(path)}: {fault}")
+            if path == folder and fault.startswith("no such file"):
+                advice = "give the folder above it with --data or SONORANT_DATA"
+                raise BadCorpus(f"noise folder {shown(path)}: {fault}; {advice}")
+            raise Unavailable(f"noise folder {shown(path)}: {fault}")
         if not found:
             raise BadCorpus(
                 f"{shown(folder)}: no noise recordings there; put some in, or take 'folder' out of noise.kinds"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
 from sonorant.recipe.document import Override
 
 __all__ = ["command"]
@@ -33,7 +33,7 @@ def command(run: Path, data: Path | None, assignments: tuple[str, ...]) -> None:
     from sonorant.recipe.loading import load_recipe
 
     folder = find_run(run)
-    evaluate(load_recipe(folder.recipe, _overrides(assignments)), folder, find_data_folder(data), Console())
+    evaluate(load_recipe(folder.recipe, _overrides(assignments)), folder, data_folder_or_here(data), Console())
 
 
 def _overrides(assignments: tuple[str, ...]) -> list[Override]:

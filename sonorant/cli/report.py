@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
 from sonorant.json_file import read_object
 from sonorant.recipe.document import Override
 from sonorant.run_folder import RunFolder
@@ -48,7 +48,7 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     chosen = any(one.strip().startswith("evaluation.sets") for one in assignments)
     sections = {one.name: one.model_dump(mode="json") for one in recipe.evaluation.sets}
     other = find_run(compare) if compare else None
-    found = find_data_folder(data)
+    found = data_folder_or_here(data)
     if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sections if chosen else None):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))

@@ -30,6 +30,7 @@ BROUGHT = Path(".cache/data")  # where `sonorant demo` puts downloaded recording
 
 _PREFIX = "SONORANT_"
 _BESIDE = Path("../shared/data")
+_IN_A_POD = "KUBERNETES_SERVICE_HOST"  # Kubernetes sets it in each
 
 set_option: Callable[[Any], Any] = click.option(
     "--set",
@@ -80,10 +81,9 @@ def find_data_folder(given: Path | None) -> Path:
     for folder in (given,) if given is not None else (_BESIDE, BROUGHT):
         if folder.is_dir():
             return folder
-    raise BadCorpus(
-        f"{given or _BESIDE}: no such folder; give the folder that holds the corpora with --data or SONORANT_DATA, or, "
-        "on Kubernetes, its volume's claim with data.claim"
-    )
+    claim = ", or its volume's claim with data.claim" if _IN_A_POD in os.environ else ""
+    advice = f"give the folder that holds the corpora with --data or SONORANT_DATA{claim}"
+    raise BadCorpus(f"{given or _BESIDE}: no such folder; {advice}")
 
 
 def data_folder_or_here(given: Path | None) -> Path:

@@ -10,7 +10,7 @@ import click
 
 from services.process.options import store_option
 from sonorant.cli.progress import progress_bar
-from sonorant.cli.settings import data_option, find_data_folder, find_run, read_overrides
+from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
 from sonorant.recipe.document import Override
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _subject(
     from sonorant.tuning import BadTuning, Spoken, Subject, outputs_origin, write_outputs
     from sonorant.tuning.outputs import is_of
 
-    recordings = write_test_set(run, find_data_folder(data) if chosen.room else Path(), chosen)
+    recordings = write_test_set(run, data_folder_or_here(data), chosen)
     references = read_references(recordings)
     if not any(reference.text for reference in references):
         raise BadTuning(

@@ -50,7 +50,7 @@ def test_a_folder_that_is_not_there_is_the_recipes_fault(tmp_path):
     (tmp_path / "file").touch()
     os.symlink("round", tmp_path / "round")
     for name in ("none", "file", "round"):
-        with pytest.raises(BadCorpus, match=f"noise folder {tmp_path / name}: no such file"):
+        with pytest.raises(BadCorpus, match=f"noise folder {tmp_path / name}: no such file.*; give .* --data or"):
             NoiseFolder(tmp_path / name, 8000)
 
 

@@ -54,6 +54,14 @@ def test_the_error_rates_are_told_with_their_intervals(tmp_path):
     assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words\n" in told
 
 
+def test_the_corpora_are_not_needed(tmp_path, monkeypatch):
+    run = reported_run(tmp_path, digits_recipe())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SONORANT_DATA", raising=False)
+    assert CliRunner().invoke(command, ["--run", str(run.path)]).exit_code == 0
+    assert "Recordings: digits (layout: fsdd)" in run.report.read_text()
+
+
 def test_a_set_that_was_measured_as_another_is_refused_if_chosen_and_told_if_not(tmp_path):
     run = reported_run(tmp_path, digits_recipe())
     document = json.loads(run.evaluation.read_text())

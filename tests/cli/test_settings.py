@@ -3,7 +3,7 @@ from pathlib import Path
 import click
 import pytest
 
-from sonorant.cli.settings import find_data_folder, host_port, read_overrides
+from sonorant.cli.settings import data_folder_or_here, find_data_folder, host_port, read_overrides
 from sonorant.errors import BadCorpus
 
 
@@ -44,6 +44,27 @@ def test_data_folder_is_the_flag_then_the_environment_then_beside(
     assert find_data_folder(None).resolve() == tmp_path / "shared/data"
     with pytest.raises(BadCorpus, match="nowhere: no such folder"):
         find_data_folder(Path("nowhere"))
+
+
+@pytest.mark.parametrize(("pod", "advice"), [(False, "--data or SONORANT_DATA$"), (True, ", or .* with data.claim$")])
+def test_a_volume_s_claim_is_advised_within_a_pod_alone(
+    pod: bool, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if pod:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    with pytest.raises(BadCorpus, match=advice):
+        find_data_folder(Path("nowhere"))
+
+
+def test_without_a_data_folder_this_one_is_taken_unless_another_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SONORANT_DATA", raising=False)
+    assert data_folder_or_here(None) == Path()
+    with pytest.raises(BadCorpus, match="nowhere: no such folder"):
+        data_folder_or_here(Path("nowhere"))
 
 
 def checked(address):

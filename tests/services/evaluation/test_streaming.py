@@ -93,11 +93,13 @@ def test_a_damaged_evaluation_is_made_again(evaluated, tmp_path, content):
     assert document["definitions"]["small"]["split"] == "dev"
 
 
-def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencies(evaluated):
-    _, run, data = evaluated
+def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencies(evaluated, tmp_path, monkeypatch):
+    _, run, _ = evaluated
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SONORANT_DATA", raising=False)
     measured = json.loads(run.evaluation.read_text())["sets"]["small"]
     chosen = "evaluation.sets=[{name: more, split: test}]"
-    arguments = ["--run", str(run.path), "--data", str(data), "--set", "evaluation.paced=false", "--set", chosen]
+    arguments = ["--run", str(run.path), "--set", "evaluation.paced=false", "--set", chosen]
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     report = f"`sonorant report --run {run.path}` has the error rates"
