@@ -20,7 +20,7 @@ from services.evaluation.test_sets import read_references, shards_of, write_test
 from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.export.manifest import MANIFEST
-from sonorant.export.versions import newest_version
+from sonorant.export.versions import newest_versions
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
@@ -44,7 +44,7 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
     a test set that cannot be read, BadRun for one of a run that is not prepared, BadRecipe for a language model's.
     """
     recipe.require_speech("recognize")
-    newest = _newest(run)
+    newest = newest_versions(run.exports)
     document = _measured_before(run, newest)
     subjects = {chosen.name: _subject(recipe.evaluation, chosen, run) for chosen in recipe.evaluation.sets}
     chosen = [one for one in recipe.evaluation.sets if document["subjects"].get(one.name) != subjects[one.name]]
@@ -113,14 +113,6 @@ def _measured_before(run: RunFolder, newest: Mapping[str, str]) -> _Document:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is damaged
         return document
     return document | {"model": found["model"]} | kept
-
-
-def _newest(run: RunFolder) -> dict[str, str]:
-    """Return the newest version of each model by its name, which is to be served; none where labels say which is."""
-    if any(run.exports.glob(_LABELS)):
-        return {}
-    models = [folder for folder in run.exports.glob("[!.]*") if folder.is_dir()]
-    return {folder.name: f"{folder.name}/{newest_version(folder)[0]}" for folder in models}
 
 
 def _fingerprint(run: RunFolder) -> str:

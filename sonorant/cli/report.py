@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,11 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sections if chosen else None):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))
-    _tell(figures)
-    measured = read_object(folder.evaluation, "run `sonorant evaluate` again").get("definitions", {})
+    evaluation = read_object(folder.evaluation, "run `sonorant evaluate` again")
+    models = {name: evaluation.get("models", {}).get(name, figures["model"]) for name in figures["wer"]}
+    _tell(figures, models)
+    _tell_newer(folder, set(models.values()))
+    measured = evaluation.get("definitions", {})
     for name in measured.keys() & figures["wer"].keys() & sections.keys():
         if measured[name] != sections[name]:
             click.echo(f"{name} was measured as {measured[name]}; the recipe has {sections[name]}", err=True)
@@ -69,11 +73,26 @@ def _overrides(assignments: tuple[str, ...]) -> list[Override]:
     return [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_OWN)]
 
 
-def _tell(figures: dict[str, Any]) -> None:
+def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
+    """Print error rates; models: the version that each set was measured with."""
     for name, rate in figures["wer"].items():
         low, high = figures["errors"][name]["interval_95"]
+        interval = f"95 % interval {low:.2%} to {high:.2%}"
         words = figures["errors"][name]["words"]
-        click.echo(f"{name}: word error rate {rate:.2%} (95 % interval {low:.2%} to {high:.2%}) of {words} words")
+        click.echo(f"{name}: word error rate {rate:.2%} ({interval}) of {words} words by {models[name]}")
+
+
+def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:
+    """Tell of versions that are newer than those that sets were measured with."""
+    from sonorant.export.versions import newest_versions
+
+    newest = newest_versions(run.exports)
+    command = f"sonorant evaluate --run {run.path}"
+    for model in sorted(measured):
+        name, _, version = model.partition("/")
+        newer = newest.get(name, model)
+        if int(newer.partition("/")[2]) > int(version):
+            click.echo(f"{newer} is newer than {model} and not measured; `{command}` measures it", err=True)
 
 
 def _track(run: RunFolder, recipe: "Recipe", figures: dict[str, Any]) -> None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
+from sonorant.serving.labels import LABELS
 from sonorant.text.units import Units
 
-__all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version"]
+__all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version", "newest_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,11 @@ def newest_version(folder: Path) -> tuple[int, str]:
     except BadExport:
         return version, ""
     return version, manifest.exported_sha256
+
+
+def newest_versions(exports: Path) -> dict[str, str]:
+    """Return the newest version, NAME/VERSION, of each model by its name; none where labels say which is served."""
+    if any(exports.glob(f"[!.]*/{LABELS}")):
+        return {}
+    found = {path.name: newest_version(path)[0] for path in exports.glob("[!.]*") if path.is_dir()}
+    return {name: f"{name}/{version}" for name, version in found.items() if version}

@@ -51,7 +51,17 @@ def report(run, *assignments):
 
 def test_the_error_rates_are_told_with_their_intervals(tmp_path):
     told = report(reported_run(tmp_path, digits_recipe()))
-    assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words\n" in told
+    assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words by tiny/1\n" in told
+
+
+def test_a_version_that_was_exported_since_and_not_measured_is_told(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    for version, told in (("0", False), ("1", False), ("2", True)):
+        (run.exports / "tiny" / version).mkdir(parents=True)
+        said = invoke(run)
+        line = f"tiny/2 is newer than tiny/1 and not measured; `sonorant evaluate --run {run.path}` measures it\n"
+        assert (line in said.stderr) == told
+        assert ") of 4 words by tiny/1\n" in said.stdout
 
 
 def test_the_corpora_are_not_needed(tmp_path, monkeypatch):
