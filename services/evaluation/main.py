@@ -17,6 +17,7 @@ from rich.text import Text
 from services.evaluation.capacity_waits import CapacityWaits
 from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import read_references, shards_of, write_test_set
+from services.process.run_lock import locked_for_evaluation
 from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.export.manifest import MANIFEST
@@ -40,27 +41,35 @@ def evaluate(recipe: Recipe, run: RunFolder, data_folder: Path, console: Console
     """Stream the recipe's test sets to a recognizer of our own and write `RunFolder.evaluation`, a set at a time.
 
     Sets that were measured already, with this model and these settings, are not measured again; those of this model
-    that the recipe does not name stay. Raises Unavailable if the recognizer does not start or goes away, BadShard for
-    a test set that cannot be read, BadRun for one of a run that is not prepared, BadRecipe for a language model's.
+    that the recipe does not name stay. Raises Unavailable if the recognizer does not start or goes away, or another
+    process evaluates the run; BadShard for a test set that cannot be read, BadRun for one of a run that is not
+    prepared, BadRecipe for a language model's.
     """
     recipe.require_speech("recognize")
-    newest = newest_versions(run.exports)
-    document = _measured_before(run, newest)
-    subjects = {chosen.name: _subject(recipe.evaluation, chosen, run) for chosen in recipe.evaluation.sets}
-    chosen = [one for one in recipe.evaluation.sets if document["subjects"].get(one.name) != subjects[one.name]]
-    if not chosen:
+    subjects = {one.name: _subject(recipe.evaluation, one, run) for one in recipe.evaluation.sets}
+    if _measured_before(run, newest_versions(run.exports))["subjects"].items() >= subjects.items():
         console.print(f"nothing to do: {run.evaluation} is of this model")
         return
-    folders = {one.name: write_test_set(run, data_folder, one) for one in chosen}
-    definitions = {one.name: one.model_dump(mode="json") for one in chosen}
+    with locked_for_evaluation(run.path):
+        _evaluate(recipe.evaluation, subjects, run, data_folder, console)
+
+
+def _evaluate(
+    settings: EvaluationRecipe, subjects: Mapping[str, str], run: RunFolder, data_folder: Path, console: Console
+) -> None:
+    """Measure what was not measured before the run's evaluation was locked, which it is now."""
+    newest = newest_versions(run.exports)
+    document = _measured_before(run, newest)
+    chosen = {one.name: one for one in settings.sets if document["subjects"].get(one.name) != subjects[one.name]}
+    folders = {name: write_test_set(run, data_folder, one) for name, one in chosen.items()}
     with (
         running_recognizer(run.exports, run.logs / "recognizer.log") as address,
         _Progress(console) as progress,
     ):
         for name, folder in folders.items():
-            _measure(address, folder, recipe.evaluation, document, name, progress)
+            _measure(address, folder, settings, document, name, progress)
             document["subjects"][name] = subjects[name]
-            document["definitions"][name] = definitions[name]
+            document["definitions"][name] = chosen[name].model_dump(mode="json")
             atomic_write(run.evaluation, json.dumps(document, indent=1) + "\n")
             measured = f"{name}: {len(document['sets'][name])} recordings by {document['model']}"
             progress.say(f"{measured}; `sonorant report --run {run.path}` has the error rates")

@@ -65,8 +65,8 @@ def command(
         return
     if recipe_path is None:
         raise click.MissingParameter(ctx=context, param_hint="--recipe", param_type="option")
+    from services.process.run_lock import locked
     from services.storage.run import open_run
-    from services.supervisor.lock import locked
     from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)

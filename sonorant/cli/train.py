@@ -60,8 +60,8 @@ def command(
     use?); 70 a process keeps ending; 75 a standstill that restarts did not end, the same command goes on; 78 the
     recipe is wrong; 130 interrupted, the same command goes on.
     """
+    from services.process.run_lock import locked
     from services.storage.run import open_run
-    from services.supervisor.lock import locked
     from services.tracking.mlflow_run import require_mlflow
     from sonorant.training.checkpoints import check_recipe
 

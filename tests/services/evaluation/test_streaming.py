@@ -15,6 +15,7 @@ from rigs.small_corpus import digits_recipe, write_digits
 from services.evaluation.main import evaluate
 from services.evaluation.streaming import stream_all
 from services.evaluation.test_sets import Reference
+from services.process.run_lock import locked_for_evaluation
 from services.recognizer.process import running_recognizer
 from sonorant.cli.evaluate import command
 from sonorant.corpus.preparing import prepare
@@ -39,6 +40,12 @@ def evaluated(tmp_path_factory):
     return recipe, run, folder / "data"
 
 
+def with_set(recipe, name):
+    sets = (*recipe.evaluation.sets, SetRecipe(name=name, split="test"))
+    evaluation = recipe.evaluation.model_copy(update={"sets": sets})
+    return recipe.model_copy(update={"evaluation": evaluation})
+
+
 def test_every_recording_has_an_outcome_with_latencies(evaluated):
     _, run, _ = evaluated
     document = json.loads(run.evaluation.read_text())
@@ -59,6 +66,16 @@ def test_the_same_model_is_not_measured_twice(evaluated):
     before = run.evaluation.stat()
     evaluate(recipe, run, data, Console(quiet=True))
     assert run.evaluation.stat() == before
+
+
+def test_a_run_is_measured_by_one_evaluation_at_a_time(evaluated, tmp_path):
+    recipe, run, data = evaluated
+    copy = RunFolder(shutil.copytree(run.path, tmp_path / "run"))
+    with locked_for_evaluation(copy.path):
+        evaluate(recipe, copy, data, Console(quiet=True))  # has nothing to do, and writes nothing
+        with pytest.raises(Unavailable, match="evaluates this run already") as refused:
+            evaluate(with_set(recipe, "other"), copy, data, Console(quiet=True))
+    assert (refused.value.exit_code, copy.evaluation.read_bytes()) == (69, run.evaluation.read_bytes())
 
 
 def test_a_damaged_version_is_told_and_measured_once_it_is_whole(evaluated, tmp_path):
@@ -117,9 +134,7 @@ def test_an_evaluation_that_was_cut_off_goes_on_with_the_next_set(evaluated):
     document = json.loads(whole)
     document["sets"]["small"] = measured = [{"utterance": "measured before"}]
     run.evaluation.write_text(json.dumps(document))
-    sets = (*recipe.evaluation.sets, SetRecipe(name="late", split="test"))
-    evaluation = recipe.evaluation.model_copy(update={"sets": sets})
-    evaluate(recipe.model_copy(update={"evaluation": evaluation}), run, data, Console(quiet=True))
+    evaluate(with_set(recipe, "late"), run, data, Console(quiet=True))
     after = json.loads(run.evaluation.read_text())
     run.evaluation.write_text(whole)
     assert after["sets"]["small"] == measured
