@@ -20,9 +20,8 @@ another. Every call may raise grpc.aio.AioRpcError, with a status that docs/prot
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from services.recognizer_client.client import (
@@ -37,46 +36,14 @@ from services.recognizer_client.client import (
     stream_recording,
 )
 from services.recognizer_client.samples import as_waveform, check_scale
+from services.recognizer_client.wanted import Wanted
 from sonorant.arrays import Waveform
 from sonorant.audio.pcm import Samples
-from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
 
 _GRPC_QUEUE = "PollerCompletionQueue"  # in the names of its callbacks
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a client wants of results.
-
-    model: its name; empty: the only one. written: language, en, fr or ko, of final results' written form; empty:
-    verbatim. alternatives: length of the N-best list, 1 to 30. phrases: what is likelier to be said, with what each of
-    its words adds to a score (a natural logarithm, to 20; 0: the model's boost). language_model: whether that of the
-    model counts.
-    """
-
-    model: str = ""
-    written: str = ""
-    alternatives: int = 1
-    phrases: Mapping[str, float] = field(default_factory=dict)
-    language_model: bool = True
-
-    def config(self) -> pb.RecognitionConfig:
-        """Return the config that a stream begins with."""
-        features = pb.RecognitionFeatures(
-            enable_word_time_offsets=True,
-            enable_word_confidence=True,
-            max_alternatives=self.alternatives,
-            written=self.written,
-        )
-        return pb.RecognitionConfig(
-            model=self.model,
-            features=features,
-            phrases=[pb.Phrase(value=value, boost=boost) for value, boost in self.phrases.items()],
-            without_language_model=not self.language_model,
-        )
 
 
 class AsyncRecognizer:

@@ -105,6 +105,11 @@ def test_phrases_are_those_of_the_request(address, exports, text):
         assert recognizer.transcribe(SPEECH, RATE_HZ).text == expected != text
 
 
+def test_phrases_without_boosts_are_a_type_error():
+    with pytest.raises(TypeError, match=r"^phrases=\['three'\]: expected each phrase with its boost, such as \{'new"):
+        Wanted(phrases=["three"])
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_samples_that_are_not_finite_are_bad_audio_before_anything_is_sent(value):
     samples = SPEECH.copy()

@@ -33,12 +33,12 @@ from services.recognizer_client.outputs import Output, left_out, outputs_of
 from services.recognizer_client.recordings import read_recording
 from services.recognizer_client.retrying import lost_status_delay_s
 from services.recognizer_client.transcript import StreamedTranscript, StreamEvent, read_event
+from services.recognizer_client.wanted import Wanted
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_write
 from sonorant.errors import BadAudio, SonorantError, Unavailable
 from sonorant.file_names import shown
 from sonorant.run_folder import RunFolder
-from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = ["Request", "transcribe", "transcribe_with_own_recognizer"]
@@ -60,24 +60,13 @@ class Request:
 
     files: tuple[Path, ...]
     output: Path | None = None
-    written: str = ""
-    model: str = ""
+    wanted: Wanted = field(default_factory=Wanted)
     mic: bool = False
     paced: bool = False
     streams: int = 1
     chunk_ms: float = 100.0
     layout: Layout = field(default_factory=Layout)
     api_key: str | None = field(default=None, repr=False)
-
-    def config(self) -> pb.RecognitionConfig:
-        """Return the config that every stream begins with."""
-        features = pb.RecognitionFeatures(
-            enable_word_time_offsets=True,
-            enable_word_confidence=True,
-            max_alternatives=self.layout.nbest,
-            written=self.written,
-        )
-        return pb.RecognitionConfig(model=self.model, features=features)
 
 
 def transcribe_with_own_recognizer(run: Path, request: Request) -> None:
@@ -99,7 +88,7 @@ def transcribe(address: str, request: Request) -> None:
 async def _transcribe(address: str, request: Request) -> None:
     async with open_recognizer(address) as channel:
         stub = connect(channel, request.api_key)
-        info = await ask_model(stub, request.model)
+        info = await ask_model(stub, request.wanted.model)
         if request.mic:
             await _transcribe_microphone(stub, info, request)
         else:
@@ -195,7 +184,7 @@ class _Batch:
             self._stub,
             samples,
             self._info.sample_rate_hz,
-            request.config(),
+            request.wanted.config(),
             chunk_ms=request.chunk_ms,
             paced=request.paced,
             max_stream_s=self._info.max_stream_s,
@@ -208,7 +197,7 @@ class _Batch:
         if error.code() != grpc.StatusCode.UNAVAILABLE and lost_status_delay_s(error) is None:
             return Refused(said)
         try:
-            await ask_model(self._stub, self._request.model)
+            await ask_model(self._stub, self._request.wanted.model)
         except grpc.aio.AioRpcError as gone:
             self._lost = self._lost or call_error(self._address, gone, _KEY_ADVICE)
             return self._lost
@@ -232,7 +221,7 @@ async def _transcribe_microphone(
         _at_ctrl_c(end)
         click.echo("listening; Ctrl-C ends", err=True)
         show = _spoken_line(Captions()) if sys.stdout.isatty() else _final_line
-        async with aclosing(stream_audio(stub, chunks, info.sample_rate_hz, request.config())) as responses:
+        async with aclosing(stream_audio(stub, chunks, info.sample_rate_hz, request.wanted.config())) as responses:
             async for response in responses:
                 click.echo(show(read_event(response, 0.0)), nl=False)
 

@@ -1,5 +1,6 @@
 """`sonorant transcribe`: recordings, or the microphone, to text."""
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,6 +25,20 @@ def _given_of_recordings() -> str:
     options = {option.name: option for option in context.command.params}
     given = [name for name in _OF_RECORDINGS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     return ", ".join(max(options[name].opts, key=len) for name in given)
+
+
+def _phrases(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    """Return phrases with their boosts, 0 where there is none."""
+    boosts = {}
+    for value in values:
+        text, equals, boost = value.partition("=")
+        try:
+            boosts[text] = float(boost) if equals else 0.0
+        except ValueError:
+            boosts[text] = math.nan
+        if not text.strip() or (equals and not boosts[text] > 0):
+            raise click.BadParameter(f"found {value!r}, expected TEXT or TEXT=BOOST, such as 'new york=3'")
+    return boosts
 
 
 @click.command("transcribe")
@@ -58,6 +73,11 @@ def _given_of_recordings() -> str:
     help="Written form, $5 for five dollars: en, fr or ko.",
 )
 @click.option(
+    "--phrase", "phrases", multiple=True, metavar="TEXT[=BOOST]", callback=_phrases,
+    help="A phrase that is likelier to be said; boost of each of its words, to 20; absent: the model's. Repeatable.",
+)  # fmt: skip
+@click.option("--without-language-model", is_flag=True, help="The model's language model does not count.")
+@click.option(
     "--api-key-file",
     type=click.Path(path_type=Path),
     help="File with the API key for the recognizer; absent: SONORANT_API_KEY, if it asks for one.",
@@ -77,6 +97,8 @@ def command(
     as_json: bool,
     output: Path | None,
     written: str,
+    phrases: dict[str, float],
+    without_language_model: bool,
     api_key_file: Path | None,
     words: bool,
     nbest: int,
@@ -93,13 +115,17 @@ def command(
     if mic and (given := _given_of_recordings()):
         raise click.UsageError(f"--mic prints text as it is spoken; for recordings alone: {given}")
     files = expanded(files)
+    if as_json and format not in ("text", "json"):
+        raise click.UsageError(f"--json with --format {format}: expected one of them")
     layout = Layout("json" if as_json else format, words, nbest)
     _check_captions(layout, files, output)
     from services.recognizer_client.api_key import read_api_key
     from services.recognizer_client.transcribing import Request, transcribe, transcribe_with_own_recognizer
+    from services.recognizer_client.wanted import Wanted
 
     api_key = read_api_key(api_key_file) if api_key_file is not None else None
-    request = Request(files, output, written, model, mic, paced, streams, chunk_ms, layout, api_key)
+    wanted = Wanted(model, written, nbest, phrases, not without_language_model)
+    request = Request(files, output, wanted, mic, paced, streams, chunk_ms, layout, api_key)
     if server is not None:
         transcribe(server, request)
     elif run is not None:

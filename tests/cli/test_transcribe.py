@@ -12,7 +12,11 @@ from rigs.babble import murmur
 from rigs.transcribing import recording, transcribe, transcribe_as_process
 
 from services.recognizer.process import running_recognizer
+from services.recognizer_client.client import pcm16
 from sonorant.errors import Unavailable
+from sonorant.export.loading import load_exported
+from sonorant.serving.phrases import scorer_with_phrases
+from sonorant.serving.session import Session, SessionOptions
 
 
 def test_one_recording_is_its_transcript(server, heard, tmp_path):
@@ -114,6 +118,10 @@ def test_a_pattern_that_no_shell_has_expanded_is_what_it_matches(server, heard, 
         (["--format", "srt", "a.wav", "b.wav"], "give --output FOLDER"),
         (["--format", "srt", "--words", "a.wav"], "--words and --nbest are for text"),
         (["--format", "vtt", "--nbest", "2", "a.wav"], "--words and --nbest are for text"),
+        (["--json", "--format", "srt", "a.wav"], "--json with --format srt: expected one of them"),
+        (["--phrase", "three=much", "a.wav"], "found 'three=much', expected TEXT or TEXT=BOOST"),
+        (["--phrase", "three=0", "a.wav"], "found 'three=0', expected TEXT or TEXT=BOOST"),
+        (["--phrase", "=3", "a.wav"], "found '=3', expected TEXT or TEXT=BOOST"),
         (["--mic", "--format", "vtt"], "for recordings alone: --format"),
         (["--mic", "--words", "--nbest", "2"], "for recordings alone: --words, --nbest"),
         (["--mic", "--json", "--paced", "--streams", "2"], "for recordings alone: --paced, --streams, --json"),
@@ -132,6 +140,18 @@ def test_an_unknown_language_of_the_written_form_is_the_answer_of_the_recognizer
     done = transcribe("--server", server, "--written", "xx", recording(tmp_path / "a.wav", murmur(0.5)))
     assert done.returncode == 65
     assert "INVALID_ARGUMENT: written='xx': expected one of en, fr, ko" in done.stderr
+
+
+def test_phrases_and_a_language_model_left_out_are_those_of_the_request(server, run, tmp_path):
+    model = load_exported(run.exports / "babble/1")
+    scorer = scorer_with_phrases(model, [("delta", 15.0)], language_model=False)
+    session = Session(model, SessionOptions(), scorer)
+    session.push(pcm16(samples := murmur(1.5, seed=4)))
+    expected = session.finish()[-1].alternatives[0].text
+    path = recording(tmp_path / "a.wav", samples)
+    wanted = ("--phrase", "delta=15", "--without-language-model")
+    assert transcribe("--server", server, *wanted, path).stdout == f"{expected}\n"
+    assert transcribe("--server", server, path).stdout != f"{expected}\n"
 
 
 def test_words_are_listed_with_their_times(server, tmp_path):
