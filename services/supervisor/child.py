@@ -102,8 +102,6 @@ class Child:
     """
 
     _drain_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    _final_codes: ClassVar[frozenset[int]] = frozenset()
-    """Exit codes after which it is not restarted."""
 
     def __init__(
         self,
@@ -128,7 +126,7 @@ class Child:
             end = await self._live()
             if self._stopping or self._is_over(end):
                 return
-            if end in self._final_codes:
+            if isinstance(end, int) and self._is_final(end):
                 reason = f"a restart cannot mend exit code {end}"
                 raise ProcessFailed(self.name, end, self._log_file, reason, end)
             pause_s = self._policy.ended(time.monotonic(), self._progress())
@@ -159,6 +157,11 @@ class Child:
     def _progress(self) -> str:
         """Return the point that its work has reached (see `RestartPolicy.ended`)."""
         return ""
+
+    def _is_final(self, code: int) -> bool:
+        """Whether no restart can mend the exit code."""
+        del code
+        return False
 
     def _is_over(self, end: int | OSError) -> bool:
         """Whether it has done all that it was started for."""

@@ -17,6 +17,7 @@ from services.stage.wiring import program
 from services.supervisor.child import Child
 from services.supervisor.gang import Gang, mpirun
 from services.supervisor.redis_server import LocalRedis
+from services.supervisor.replica import Replica
 from services.supervisor.watch import MAX_ITERATION_S, ClusterWatch, Watched
 from sonorant.atomic import make_folder
 from sonorant.errors import Unavailable
@@ -193,7 +194,7 @@ class LocalCluster:
                 *("--max-iteration-s", str(_STAGE_ITERATION_S)),
             ]
 
-        child = Child(name, command, self._log(name), self._environment)
+        child = Replica(name, command, self._log(name), self._environment)
         return child
 
     def _make_gang(self, address: str, redis_url: str) -> Gang:

@@ -24,7 +24,6 @@ class Gang(Child):
 
     _drain_signal = signal.SIGUSR1
     """mpirun forwards it to its ranks; after SIGTERM it would kill them a second later."""
-    _final_codes = FINAL_CODES
 
     def __init__(
         self,
@@ -54,6 +53,9 @@ class Gang(Child):
     def _progress(self) -> str:
         newest = self._checkpoint()
         return f"checkpoint {newest}" if newest else "the start, before a first checkpoint"
+
+    def _is_final(self, code: int) -> bool:
+        return code in FINAL_CODES
 
     def _is_over(self, end: int | OSError) -> bool:
         return end == 0 and self._complete()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +17,20 @@ from sonorant.audio.noise import looped
 from sonorant.errors import BadCorpus, RejectedExample, Unavailable
 from sonorant.file_names import files_below, path_fault, shown
 
-__all__ = ["NoiseFolder"]
+__all__ = ["NoiseFolder", "check_noise_folders"]
 
 _SHORTEST_S = 0.1  # two cross-fades of a loop; what is shorter would be a buzz
 _SYSTEM_ERROR = 2  # libsndfile's code for errors of the machine
 _CHUNK_BYTES = 1 << 20
 _READERS = 16  # a network's file system answers slowly, but several at once
+_ADVICE = "recipes name it below the data folder, which --data or SONORANT_DATA gives"
+
+
+def check_noise_folders(folders: Iterable[str], data_folder: Path) -> None:
+    """Raise BadCorpus, naming it, for one of the folders that is not below the data folder."""
+    for folder in folders:
+        if not (path := data_folder / folder).is_dir():
+            raise BadCorpus(f"noise folder {shown(path)}: no such folder; {_ADVICE}")
 
 
 class _Header(NamedTuple):
@@ -50,8 +59,7 @@ class NoiseFolder:
         found, unlisted = files_below(folder, lambda name: Path(name).suffix.lower() in suffixes)
         for path, fault in unlisted:
             if path == folder and fault.startswith("no such file"):
-                advice = "give the folder above it with --data or SONORANT_DATA"
-                raise BadCorpus(f"noise folder {shown(path)}: {fault}; {advice}")
+                raise BadCorpus(f"noise folder {shown(path)}: {fault}; {_ADVICE}")
             raise Unavailable(f"noise folder {shown(path)}: {fault}")
         if not found:
             raise BadCorpus(

@@ -30,6 +30,11 @@ class NoiseRecipe(Section):
     folder: str = Field("", description="Folder of noise recordings, below the data folder (kind folder only).")
     babble_voices: int = Field(4, ge=1, le=32, description="Utterances that are mixed to babble.")
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folder, if there is one."""
+        return (self.folder,) if self.folder else ()
+
     @model_validator(mode="after")
     def _folder_named(self) -> Self:
         if ("folder" in self.kinds) != bool(self.folder):

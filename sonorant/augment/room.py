@@ -101,6 +101,11 @@ class SceneRecipe(StageSection):
         _check_longest_t60(self.t60_s.high, smallest_m)
         return self
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """See `StageSection`."""
+        return self.noise.folders
+
     def check(self, earlier: Sequence[StageSection], frame_bins: int) -> None:
         """Raise ValueError if a room before this one gives two channels."""
         for scene in earlier:

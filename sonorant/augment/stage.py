@@ -34,6 +34,11 @@ class StageSection(Section):
     stage: str = Field(description="Name of the stage.")
     probability: Fraction = Field(1.0, description="Share of the utterances that the stage changes.")
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders of recordings that the stage reads, below the data folder."""
+        return ()
+
     def check(self, earlier: "Sequence[StageSection]", frame_bins: int) -> None:
         """Raise ValueError if the stage cannot work behind `earlier` ones, or on frames of `frame_bins` values."""
 

@@ -60,6 +60,11 @@ class SuperpositionRecipe(StageSection):
         description="A candidate whose share of the power in an octave is off the reference's by more is redrawn.",
     )
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """See `StageSection`."""
+        return (*self.noise.folders, self.reference) if self.reference else self.noise.folders
+
     @model_validator(mode="after")
     def _countable(self) -> Self:
         fewest, most = self.noises

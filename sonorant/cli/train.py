@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import click
 
 from services.process.options import store_option
 from sonorant.atomic import atomic_write
+from sonorant.augment.noise_folder import check_noise_folders
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.errors import SonorantError
@@ -56,9 +58,9 @@ def command(
     Resumes where it stopped; exits at once when training is complete. Logs are in RUN/logs.
 
     Exit codes: 0 training is complete; 3 it is, with rejected examples, which the last line counts (--lenient: 0);
-    65 the corpus is not prepared, or the checkpoints are another recipe's; 69 something is missing (is the run in
-    use?); 70 a process keeps ending; 75 a standstill that restarts did not end, the same command goes on; 78 the
-    recipe is wrong; 130 interrupted, the same command goes on.
+    65 the corpus is not prepared, a noise folder is not there, or the checkpoints are another recipe's; 69 something is
+    missing (is the run in use?); 70 a process keeps ending; 75 a standstill that restarts did not end, the same
+    command goes on; 78 the recipe is wrong; 130 interrupted, the same command goes on.
     """
     from services.process.run_lock import locked
     from services.storage.run import open_run
@@ -80,7 +82,9 @@ def command(
         shared.pull_totals()
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
-            _train(recipe, run, data_folder_or_here(data), store_url, lenient, verbose)
+            data_folder = data_folder_or_here(data)
+            check_noise_folders(chain.from_iterable(stage.folders for stage in recipe.stages), data_folder)
+            _train(recipe, run, data_folder, store_url, lenient, verbose)
 
 
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:

@@ -5,9 +5,12 @@ import pytest
 import soundfile
 
 from sonorant.augment import noise_folder
-from sonorant.augment.noise_folder import NoiseFolder
+from sonorant.augment.gain import GainRecipe
+from sonorant.augment.noise_folder import NoiseFolder, check_noise_folders
 from sonorant.augment.noise_source import NoiseRecipe, NoiseSource
 from sonorant.augment.resources import StageResources
+from sonorant.augment.room import RoomRecipe
+from sonorant.augment.superposition import SuperpositionRecipe
 from sonorant.errors import BadCorpus, RejectedExample, Unavailable
 
 
@@ -50,8 +53,26 @@ def test_a_folder_that_is_not_there_is_the_recipes_fault(tmp_path):
     (tmp_path / "file").touch()
     os.symlink("round", tmp_path / "round")
     for name in ("none", "file", "round"):
-        with pytest.raises(BadCorpus, match=f"noise folder {tmp_path / name}: no such file.*; give .* --data or"):
+        with pytest.raises(BadCorpus, match=f"noise folder {tmp_path / name}: no such file.*--data or SONORANT_DATA"):
             NoiseFolder(tmp_path / name, 8000)
+
+
+def test_of_several_folders_the_one_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "noises").mkdir()
+    check_noise_folders(["noises"], tmp_path)
+    with pytest.raises(BadCorpus, match=f"noise folder {tmp_path}/rain: no such folder; .* --data or SONORANT_DATA"):
+        check_noise_folders(["noises", "rain"], tmp_path)
+
+
+def test_sections_know_their_folders():
+    noise = {"kinds": ["folder"], "folder": "noises"}
+    sections = (
+        GainRecipe(stage="gain"),
+        RoomRecipe(stage="room", noise=noise),
+        SuperpositionRecipe(stage="superposition", noise=noise, reference="real"),
+        SuperpositionRecipe(stage="superposition"),
+    )
+    assert [section.folders for section in sections] == [(), ("noises",), ("noises", "real"), ()]
 
 
 def test_recordings_whose_headers_say_that_they_cannot_be_used_are_left_out_by_name(tmp_path):

@@ -54,6 +54,20 @@ def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path, empt
     check_splits(run, partial(ShardSet.open, run.shards))
 
 
+def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
+    for check in ("check_prepared", "check_splits"):
+        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
+    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
+    values = digits_recipe().model_dump(mode="json")
+    values["stages"] = [{"stage": "room", "noise": {"kinds": ["white", "folder"], "folder": "noises"}}]
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+    (tmp_path / "run").mkdir()
+    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
+    error = CliRunner().invoke(command, options).exception
+    assert isinstance(error, BadCorpus)
+    assert str(error).startswith(f"noise folder {tmp_path}/noises: no such folder; ")
+
+
 def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
