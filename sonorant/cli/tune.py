@@ -1,10 +1,11 @@
 """`sonorant tune`: weights of the search, tuned on dev."""
 
+import io
 import json
 import os
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sonorant.recipe.training import TestSetRecipe
     from sonorant.run_folder import RunFolder
     from sonorant.tuning import Range, Subject, Tuned
+    from sonorant.tuning.weights import Weights
 
 __all__ = ["command"]
 
@@ -81,6 +83,8 @@ def command(
     if exports:
         _export(run, export, recipe, tuned)
         shared.push_exports()
+    else:
+        click.echo("--export writes a version with these weights; the recipe's section keeps them", err=True)
 
 
 def _newest(run: "RunFolder") -> Path:
@@ -202,7 +206,20 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     )
     if tuned.best != tuned.start and low <= 0:
         click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
-    click.echo(" ".join(f"--set decoding.{key}={tuned.best[key]:g}" for key in ranges))
+    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}), nl=False)
+
+
+def _as_yaml(weights: "Weights") -> str:
+    """Return weights as the recipe's section `decoding` has them."""
+    from ruamel.yaml import YAML
+
+    section: dict[str, Any] = {}
+    for key, weight in weights.items():
+        *outer, name = key.split(".")
+        reduce(lambda inner, part: inner.setdefault(part, {}), outer, section)[name] = float(f"{weight:g}")
+    text = io.StringIO()
+    YAML(pure=True).dump({"decoding": section}, text)
+    return text.getvalue()
 
 
 def _export(run: "RunFolder", export: Path, recipe: "Recipe", tuned: "Tuned") -> None:

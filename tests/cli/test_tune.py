@@ -53,11 +53,13 @@ def test_the_weights_are_tuned_once_and_exported_as_the_next_version(run):
     assert f"{document['before']['errors']} word errors became {document['best']['errors']}" in done.output
     assert document["best"]["errors"] < 0.2 * document["before"]["errors"]
     best = document["best"]["weights"]
-    line = f"--set decoding.lm.alpha={best['lm.alpha']:g} --set decoding.lm.beta={best['lm.beta']:g}"
-    assert line in done.output.splitlines()
+    section = f"decoding:\n  lm:\n    alpha: {best['lm.alpha']:g}\n    beta: {best['lm.beta']:g}\n"
+    assert section in done.output
+    assert "--export writes a version with these weights" in done.output
     assert [path.name for path in (run.exports / "babble").iterdir()] == ["1"]
     exported = tune(run, "--export")
     assert f"exported version 2: {run.exports / 'babble' / '2'}" in exported.output
+    assert "--export writes" not in exported.output
     assert json.loads(run.tuning.read_text()) == document
     old, new = (load_exported(run.exports / "babble" / version) for version in "12")
     assert (new.recipe.decoding.lm.alpha, new.recipe.decoding.lm.beta) == (best["lm.alpha"], best["lm.beta"])
