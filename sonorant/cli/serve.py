@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from services.process.options import health_port_option, metrics_port_option, store_option
-from sonorant.cli.settings import find_run, read_overrides, set_option
+from sonorant.cli.settings import find_run, read_overrides
 from sonorant.recipe.document import Override
 from sonorant.recipe.serving import ServingRecipe
 
@@ -41,7 +41,11 @@ def _limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @health_port_option
 @metrics_port_option
 @_limit_options
-@set_option
+@click.option(
+    "--set", "assignments", multiple=True, metavar="serving.KEY=VALUE",
+    help="Override the recipe's section `serving`, e.g. --set serving.max_streams=8 (also: "
+    "SONORANT_SERVING__MAX_STREAMS=8). Repeatable.",
+)  # fmt: skip
 def command(
     run: Path | None,
     exports: Path | None,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from urllib.request import urlopen
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rigs.babble import babble_recipe, export_babble
 from rigs.ports import free_port
@@ -51,6 +53,13 @@ def served(exports, folder, *arguments, **environment):
     finally:
         process.kill()
         process.wait()
+
+
+def test_the_override_that_the_help_shows_is_taken():
+    help_ = CliRunner().invoke(serve.command, ["--help"], terminal_width=200).output
+    (example,) = re.findall(r"e\.g\. --set (\S+)", help_)
+    (override,) = serve._overrides([example], {})
+    assert override.key == "serving.max_streams"
 
 
 def test_each_source_of_limits_wins_over_the_one_before(monkeypatch):
