@@ -76,6 +76,8 @@ def command(
         check_recipe(shared.folder.checkpoints, recipe, warn=partial(click.echo, err=True))
         prepared = _prepare(shared, recipe, find_data_folder(data), jobs=jobs, strict=strict, lenient=lenient)
     _report(prepared, shared.folder)
+    if not recipe.of_text:
+        _warn_of_empty_splits(prepared, recipe)
     if prepared.skipped and not lenient:
         sys.exit(SOME_SKIPPED)
 
@@ -113,3 +115,15 @@ def _report(prepared: Prepared, run: RunFolder) -> None:
         click.echo(f"skipped {visible(f'{entry.recording}: {entry.reason}')}", err=True)
     if prepared.skipped:
         click.echo(f"{len(prepared.skipped)} recording(s) skipped; all are in {run.shards / 'card.md'}", err=True)
+
+
+def _warn_of_empty_splits(prepared: Prepared, recipe: Recipe) -> None:
+    """Tell of splits that the recipe wants a share in, and whose recordings were all skipped."""
+    splits = recipe.corpus.splits
+    for split, fraction in (("dev", splits.dev_fraction), ("test", splits.test_fraction)):
+        if fraction and not prepared.card["splits"].get(split, {}).get("utterances"):
+            click.echo(
+                f"warning: {split} has no utterance, though corpus.splits.{split}_fraction is {fraction:g}: all that "
+                "it would have were skipped",
+                err=True,
+            )

@@ -81,7 +81,10 @@ class ShardSet:
                 found[int(match["number"])] = path
                 expected.add(int(match["count"]))
         if not found:
-            raise BadShard(f"{folder}: no shards of split {split!r}; run `sonorant prepare` first")
+            advice = "run `sonorant prepare` first"
+            if (folder / "card.json").exists():
+                advice = "see corpus.splits, and the splits of evaluation.sets"
+            raise BadShard(f"{folder}: no shards of split {split!r}; {advice}")
         if len(expected) > 1:
             raise BadShard(f"{folder}: split {split!r} has shards of two corpora; run `sonorant prepare` again")
         if missing := set(range(min(expected))) - set(found):

@@ -14,6 +14,7 @@ from rigs import command_line
 from ruamel.yaml import YAML
 from training.small_checkpoints import checkpoint
 
+from sonorant.corpus.shards import ShardSet
 from sonorant.recipe import Recipe
 from sonorant.recipe.document import Override
 from sonorant.recipe.loading import load_recipe
@@ -113,6 +114,23 @@ def test_bad_lines_of_a_manifest_are_all_named_before_anything_is_written_and_le
     assert "train: 2 utterances" in done.stdout
     assert "3 recording(s) skipped" in done.stderr
     assert "warning: data/loud.wav: its samples reach 3.5; scaled to a peak of 1" in done.stderr
+
+
+def test_a_split_that_is_empty_though_a_share_of_it_is_wanted_is_told(folder: Path) -> None:
+    takes = [{"audio_filepath": f"digits/{digit}_ann_0.wav", "duration": 0.125, "text": "go"} for digit in range(10)]
+    (folder / "data/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in takes))
+    splits = "{dev_fraction: 0.1, test_fraction: 0.1}"
+    corpus = f"{{reader: manifest, path: all.jsonl, sample_rate_hz: 8000, splits: {splits}}}"
+    (folder / "mine.yaml").write_text(f"version: 1\nname: mine\ncorpus: {corpus}\n")
+    command = ("prepare", "--recipe", "mine.yaml", "--data", "data", "--run", "out", "--jobs", "1")
+    assert "warning" not in sonorant(folder, *command).stderr
+    (dev,) = ShardSet.open(folder / "out/shards", "dev")
+    (folder / f"data/{dev.utterance}.wav").write_bytes(b"RIFF")
+    for _ in range(2):
+        done = sonorant(folder, *command, "--lenient")
+        assert done.returncode == 0
+        assert "warning: dev has no utterance, though corpus.splits.dev_fraction is 0.1: all that it" in done.stderr
+        assert "warning: test" not in done.stderr
 
 
 def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:

@@ -131,6 +131,9 @@ def test_scanning_looks_for_the_next_record_as_far_as_it_may_be(shard: Path, mon
 def test_missing_shards_are_named_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(BadShard, match="no shards of split 'train'; run `sonorant prepare` first"):
         ShardSet.open(tmp_path, "train")
+    (tmp_path / "card.json").touch()
+    with pytest.raises(BadShard, match=r"no shards of split 'test'; see corpus\.splits, and .* evaluation\.sets"):
+        ShardSet.open(tmp_path, "test")
     write_shard(tmp_path / shard_name("train", 1, 2), [record(0)])
     with pytest.raises(Unavailable, match=r"train-00000-of-00002.tfrecord: not there, .* incomplete; is the folder mo"):
         ShardSet.open(tmp_path, "train")
