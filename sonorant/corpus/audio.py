@@ -114,7 +114,7 @@ def _bounds(segment: Segment, rate_hz: int, total: int, recipe: CorpusRecipe) ->
         raise BadAudio(path, "holds no samples")
     start = round(segment.offset_s * rate_hz)
     end = total if segment.duration_s is None else start + round(segment.duration_s * rate_hz)
-    if abs(end - total) <= _ROUNDING_S * rate_hz:
+    if abs(end - total) <= _ROUNDING_S * rate_hz or total < end < total + segment.overshoot_s * rate_hz:
         end = total
     if start >= total or end > total:
         raise BadAudio(

@@ -49,7 +49,7 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
             digest.update(utterance.split.encode())
         for segment in utterance.segments:
             where = (os.path.relpath(segment.path, data_folder), segment.offset_s, segment.duration_s, segment.channel)
-            digest.update(repr(where).encode())
+            digest.update(repr((*where, segment.overshoot_s) if segment.overshoot_s else where).encode())
             try:
                 status = segment.path.stat()
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())

@@ -11,12 +11,14 @@ class Segment:
     """A stretch of one recording.
 
     duration_s: None means up to its end. channel: from 0; None means what the recipe says (`corpus.channel`).
+    overshoot_s: one that ends beyond its recording's end, by less, is cut there.
     """
 
     path: Path
     offset_s: float = 0.0
     duration_s: float | None = None
     channel: int | None = None
+    overshoot_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,16 @@ def test_segment_behind_the_end_is_refused(tmp_path: Path) -> None:
         read_segment(Segment(tmp_path / "a.wav", 0.2, 1.0), RECIPE)
 
 
+def test_a_segment_that_may_overshoot_the_end_is_cut_there(tmp_path: Path) -> None:
+    _wav(tmp_path / "a.wav")
+    expected = read_segment(Segment(tmp_path / "a.wav", 0.2), RECIPE)
+    read = read_segment(Segment(tmp_path / "a.wav", 0.2, 0.79, overshoot_s=0.5), RECIPE)
+    np.testing.assert_array_equal(read, expected)
+    for offset_s, duration_s in ((0.2, 0.8), (0.6, 0.2)):
+        with pytest.raises(BadAudio, match=r"ends after 0\.50 s"):
+            read_segment(Segment(tmp_path / "a.wav", offset_s, duration_s, overshoot_s=0.5), RECIPE)
+
+
 @pytest.mark.parametrize("rate_hz", [8000, 16000])
 def test_a_floating_point_recording_beyond_1_is_scaled_and_named_not_clipped(tmp_path: Path, rate_hz: int) -> None:
     path = tmp_path / "loud.wav"

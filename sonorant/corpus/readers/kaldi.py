@@ -1,9 +1,9 @@
 """Kaldi data folders: `wav.scp`, `text`, and if they are there `utt2spk` and `segments`.
 
 Format: Kaldi's documentation, "Data preparation", section "Files you need to create yourself"; `segments` as its
-extract-segments takes it. As in Kaldi, a relative path in `wav.scp` starts at the current folder of the command, not at
-the data folder. Of Kaldi's extended file names only plain files are read: a pipe is a command for a shell, and a corpus
-must not bring commands.
+extract-segments takes it, which cuts a segment that ends less than 0.5 s behind its recording. As in Kaldi, a relative
+path in `wav.scp` starts at the current folder of the command, not at the data folder. Of Kaldi's extended file names
+only plain files are read: a pipe is a command for a shell, and a corpus must not bring commands.
 """
 
 import os
@@ -20,6 +20,7 @@ __all__ = ["read_kaldi"]
 
 _ARCHIVE = re.compile(r".*:\d+(\[.*\])?")
 _TO_THE_END = -1.0  # as the end of a segment
+_OVERSHOOT_S = 0.5  # by which a segment may end beyond its recording: extract-segments' --max-overshoot
 
 
 class _Row(NamedTuple):
@@ -148,5 +149,7 @@ def _segment(fields: list[str], recordings: dict[str, _Piece]) -> Segment:
         raise ValueError(f"goes from {start_s} to {end_s} s; expected 0 <= start < end, or -1 for the recording's end")
     if channel is not None and channel < 0:
         raise ValueError(f"has channel {channel}; the first is 0")
-    duration_s = None if end_s == _TO_THE_END else end_s - start_s
-    return Segment(recordings[name].segment.path, start_s, duration_s, channel)
+    path = recordings[name].segment.path
+    if end_s == _TO_THE_END:
+        return Segment(path, start_s, None, channel)
+    return Segment(path, start_s, end_s - start_s, channel, _OVERSHOOT_S)

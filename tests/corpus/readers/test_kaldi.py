@@ -55,9 +55,9 @@ def test_segments_cut_recordings(folder: Path) -> None:
     segments = "u1 a 0.5 1.75\nu2 a 2 -1\nu3 b 0 1.5 1\n"
     listing = read(folder, wav_scp="a wavs/a.wav\nb wavs/b.wav\n", segments=segments, text="u1 x\nu2 y\nu3 z\n")
     assert [u.segments[0] for u in listing.utterances] == [
-        Segment(Path("wavs/a.wav"), 0.5, 1.25),
+        Segment(Path("wavs/a.wav"), 0.5, 1.25, overshoot_s=0.5),
         Segment(Path("wavs/a.wav"), 2.0, None),
-        Segment(Path("wavs/b.wav"), 0.0, 1.5, channel=1),
+        Segment(Path("wavs/b.wav"), 0.0, 1.5, channel=1, overshoot_s=0.5),
     ]
     assert {u.speaker for u in listing.utterances} == {""}
 
