@@ -77,7 +77,7 @@ def apply_override(document: Document, override: Override) -> None:
     for i, part in enumerate(parts):
         step = _step(current, part)
         if step is None:
-            document.faults.append(f"{where}: {'.'.join(parts[:i])} has no {part!r}")
+            document.faults.append(f"{where}: {'.'.join(parts[:i])} has no {part!r}{_items(current)}")
             return
         path = (*path, step)
         if i == len(parts) - 1:
@@ -104,6 +104,14 @@ def _step(current: Any, part: str) -> str | int | None:
         if isinstance(item, dict) and part in (item.get("stage"), item.get("name")):
             return i
     return None
+
+
+def _items(current: Any) -> str:
+    """Return what a list has, by which an override may name its items; empty for anything else."""
+    if not isinstance(current, list):
+        return ""
+    names = [item.get("stage") or item.get("name") for item in current if isinstance(item, dict)]
+    return f"; it has {', '.join(str(name) for name in names if name) or f'{len(current)} items'}"
 
 
 def _compose(text: str, name: str) -> Node | None:

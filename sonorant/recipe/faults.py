@@ -3,17 +3,22 @@
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sonorant.recipe.document import Document, KeyPath, dotted
+from sonorant.recipe.other_names import OTHER_NAMES
 from sonorant.recipe.schema import VERSION, Recipe
 from sonorant.section import Section
 
 __all__ = ["schema_faults", "version_fault"]
+
+_CUTOFF = 0.6  # likeness of a misspelled key or value to the right one
+_FAMILY_CUTOFF = 0.9  # a name of another family is no misspelling: conformer is none of transformer_lm
+_MOST_OUTLINED = 3
 
 
 def version_fault(document: Document) -> str | None:
@@ -58,16 +63,26 @@ def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
             return f"names no {tag}; start it with `{tag}: …`"
         case "union_tag_invalid":
             tag, tags = details["ctx"]["tag"], details["ctx"]["expected_tags"]
-            return f"found {tag!r}, expected one of {tags}{_nearest(tag, tags)}"
+            cutoff = _FAMILY_CUTOFF if details["ctx"]["discriminator"] == "'family'" else _CUTOFF
+            return f"found {tag!r}, expected one of {tags}{_nearest(tag, tags, cutoff)}"
         case "literal_error":
             return f"must be {details['ctx']['expected']}{_nearest(details['input'], details['ctx']['expected'])}"
+        case "model_type":
+            return f"must be {_outline(_sections_at(details['loc'], root))}"
         case _:
             return details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
 
 
-def _nearest(wrong: object, expected: str) -> str:
+def _outline(sections: Sequence[type[Section]]) -> str:
+    """Show the keys that a section has, in place of whose keys a single value or a list stands."""
+    names = list(dict.fromkeys(name for section in sections for name in section.model_fields))
+    shown = [f"{name}: …" for name in names[:_MOST_OUTLINED]]
+    return f"{{{', '.join(shown)}{', …' if len(names) > len(shown) else ''}}}"
+
+
+def _nearest(wrong: object, expected: str, cutoff: float = _CUTOFF) -> str:
     """Name the nearest of the values that pydantic lists in quotes, if one is near."""
-    near = difflib.get_close_matches(str(wrong), re.findall("'([^']*)'", expected), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(str(wrong), re.findall("'([^']*)'", expected), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -86,15 +101,22 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
 
 
 def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
-    """Name the nearest key of this section, else the same key elsewhere, else all keys of this section.
+    """Name the key for another toolkit's, else the nearest of this section, else the same elsewhere, else all of it.
 
     location: pydantic's, with the tags of unions; path: as it is written.
     """
     wrong = str(path[-1])
     here = sorted({name for section in _sections_at(location[:-1], root) for name in section.model_fields})
-    if near := difflib.get_close_matches(wrong, here, n=1, cutoff=0.6):
+    keys = list(_all_keys(root, ""))
+    meant = OTHER_NAMES.get(wrong, "")
+    section, _, name = meant.rpartition(".")
+    if name in here and section == dotted(path[:-1]):
+        return f"did you mean {name}?"
+    if meant in keys and section != dotted(path[:-1]):
+        return f"did you mean {meant}?"
+    if near := difflib.get_close_matches(wrong, here, n=1, cutoff=_CUTOFF):
         return f"did you mean {near[0]}?"
-    same = [key for key in _all_keys(root, "") if key.rsplit(".", 1)[-1] == wrong]
+    same = [key for key in keys if key.rsplit(".", 1)[-1] == wrong]
     if elsewhere := [key for key in same if key != dotted(path)]:
         return f"did you mean {elsewhere[0]}?"
     return f"known here: {', '.join(here)}"

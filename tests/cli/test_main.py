@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner
 
-from sonorant.cli.main import main
+from sonorant.cli.main import cli, main
 from sonorant.errors import BadRun
 
 RECIPE = Path(__file__).parents[2] / "recipes/digits.yaml"
@@ -47,6 +47,13 @@ def test_an_output_that_is_full_is_said_in_a_line(arguments, buffered):
         assert sonorant(*arguments, stdout=full, stderr=full, env=environment).returncode == 69
     said = "sonorant: the output cannot be written: No space left on device; free disk space\n"
     assert (done.returncode, done.stderr) == (69, said)
+
+
+def test_a_misspelled_command_has_the_right_one_in_its_message():
+    done = CliRunner().invoke(cli, ["trian"])
+    assert (done.exit_code, "No such command 'trian'. Did you mean 'train'?" in done.output) == (2, True)
+    done = CliRunner().invoke(cli, ["xyzzy"])
+    assert (done.exit_code, "No such command 'xyzzy'.\n" in done.output) == (2, True)
 
 
 def test_a_file_that_others_keep_to_themselves_is_named_in_a_line(tmp_path, monkeypatch, capsys):

@@ -299,7 +299,7 @@ def test_faults_of_overrides_name_who_gave_them(tmp_path: Path) -> None:
     )
     assert set(lines) == {
         "--set seed.value: seed: must be a valid integer",
-        "--set stages.rom.probability: stages has no 'rom'",
+        "--set stages.rom.probability: stages has no 'rom'; it has vtlp",
         '--set training.epochs: training.epochs="many": must be a valid integer',
         "SONORANT_TRAINING__RANK: training.rank: unknown key; did you mean ranks?",
     }
