@@ -41,7 +41,10 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--ignore-spaces", is_flag=True, help="Give the hypothesis the reference's word spacing first (sWER, for Korean)."
 )
-@click.option("--bleu", "with_bleu", is_flag=True, help="Add BLEU of words and of characters, smoothing 7.")
+@click.option(
+    "--bleu", "with_bleu", is_flag=True,
+    help="Add BLEU of words and of characters, smoothing 7, which gives short identical texts more than 1.",
+)  # fmt: skip
 @click.option(
     "--utt2spk", type=_file, help="Speakers, a line each: id, speaker; else as the reference's JSON has them."
 )
@@ -75,6 +78,8 @@ def command(
     differ are paired by their recordings: audio_filepath or file. The interval resamples speakers where all utterances
     have one and there are at least ten, else utterances.
     """
+    if language and written and language != written:
+        raise click.UsageError(f"--language {language} with --written {written}: expected one language")
     _check_times(times, written, ignore_spaces)
     references, hypotheses = read_transcripts(reference, format), read_transcripts(hypothesis, format)
     spelling = _spelling(normalised, language, written)

@@ -44,6 +44,11 @@ def command(
         sentences = chain.from_iterable(map(whole_text, texts))
     else:
         raise click.UsageError("TEXTS need --recipe, whose section `text` says what is learnt from them")
+    if recipe.text.units not in SUBWORDS and any(one.strip().startswith("text.pieces") for one in assignments):
+        raise click.UsageError(
+            f"--set text.pieces with text.units={recipe.text.units}: only {' and '.join(SUBWORDS)} have pieces; add "
+            f"--set text.units={SUBWORDS[0]}, or leave it out"
+        )
     left_out: list[str] = []
     counts = count_words(recipe.text, _usable(recipe.text, sentences, left_out))
     units = units_of_words(recipe.text, counts, recipe.seed)

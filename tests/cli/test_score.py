@@ -73,6 +73,12 @@ def test_written_forms_are_compared_on_request(score):
     assert french.output.startswith("WER: 0.00%")
 
 
+def test_two_languages_are_refused(score):
+    done = score("one\n", "one\n", "--written", "en", "--language", "fr")
+    assert (done.exit_code, "--language fr with --written en: expected one language" in done.output) == (2, True)
+    assert score("one\n", "one\n", "--written", "fr", "--language", "fr").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("language", "said", "heard"),
     [

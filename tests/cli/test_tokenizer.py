@@ -45,6 +45,14 @@ def test_set_changes_what_is_learnt(tokenizer, tmp_path):
     assert Units.from_json((tmp_path / "out.json").read_text()).kind == "characters"
 
 
+def test_a_number_of_pieces_for_units_without_any_is_refused(tokenizer, tmp_path):
+    options = ("--set", "text.units=characters", "--set", "text.pieces=1000")
+    done = tokenizer("--recipe", tmp_path / "recipe.yaml", *options, tmp_path / "text")
+    assert done.exit_code == 2
+    assert "--set text.pieces with text.units=characters: only bpe and unigram have pieces" in done.output
+    assert not (tmp_path / "out.json").exists()
+
+
 def test_sentences_with_numbers_that_the_recipe_refuses_are_left_out_and_counted(tokenizer, tmp_path):
     (tmp_path / "text").write_text("on boit\nle 12 mai\nil pleut 7 fois\n")
     options = ("--set", "text.units=characters", "--set", "text.numbers=refuse")
