@@ -26,3 +26,8 @@ def test_paths_and_modules_that_are_named_exist(document):
         if not any(path.is_dir() or path.with_suffix(".py").exists() for path in paths):
             missing.add(name)
     assert not missing
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *SOURCES], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nobody_is_told_to_install_a_package_that_is_not_published(document):
+    assert not re.search("pip install ['\"]?sonorant", document.read_text(encoding="utf-8"))

@@ -9,6 +9,8 @@ from sonorant.errors import Unavailable
 
 __all__ = ["microphone"]
 
+_INSTALL = "`.venv/bin/pip install -e '.[mic]'` in sonorant's folder brings the package"
+
 
 @contextmanager
 def microphone(rate_hz: int, chunk_ms: float) -> Iterator[tuple[AsyncIterator[bytes], Callable[[], None]]]:
@@ -19,7 +21,7 @@ def microphone(rate_hz: int, chunk_ms: float) -> Iterator[tuple[AsyncIterator[by
     try:
         import sounddevice
     except (ImportError, OSError) as error:  # OSError: the package is there, the PortAudio library is not
-        missing = "apt install libportaudio2" if isinstance(error, OSError) else "pip install 'sonorant[mic]'"
+        missing = "apt install libportaudio2" if isinstance(error, OSError) else _INSTALL
         raise Unavailable(f"--mic needs the package sounddevice and PortAudio: {error}; {missing}") from error
     heard: asyncio.Queue[bytes | None] = asyncio.Queue()  # empty: no more is wanted; None: the microphone has ended
     loop = asyncio.get_running_loop()

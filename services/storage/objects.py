@@ -61,7 +61,8 @@ class ObjectStore:
             self.url = url.rstrip("/")
             self._files, root = url_to_fs(self.url, use_listings_cache=False, **_OPTIONS.get(scheme, {}))
         except (ImportError, ValueError) as error:
-            raise BadStore(f"{url}: {error}; `pip install sonorant[store]` brings what s3:// needs") from error
+            install = "`.venv/bin/pip install -e '.[store]'` in sonorant's folder brings what s3:// needs"
+            raise BadStore(f"{url}: {error}; {install}") from error
         self._root: str = root.rstrip("/")
 
     def read(self, name: str) -> bytes | None:

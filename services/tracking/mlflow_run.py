@@ -35,8 +35,8 @@ def require_mlflow(tracking: TrackingRecipe) -> None:
     """Raise BadRecipe if the recipe names a tracker, and its library is not installed."""
     if tracking.mlflow and importlib.util.find_spec("mlflow") is None:
         raise BadRecipe(
-            f"tracking.mlflow={tracking.mlflow}: MLflow's client is not installed; `pip install 'sonorant[tracking]'` "
-            "brings it, or leave tracking.mlflow out"
+            f"tracking.mlflow={tracking.mlflow}: MLflow's client is not installed; "
+            "`.venv/bin/pip install -e '.[tracking]'` in sonorant's folder brings it, or leave tracking.mlflow out"
         )
 
 

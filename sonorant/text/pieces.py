@@ -129,6 +129,7 @@ def _library() -> ModuleType:
         import sentencepiece
     except ImportError as error:
         raise Unavailable(
-            "units: bpe and unigram need the package sentencepiece; `pip install 'sonorant[bpe]'`"
+            "units: bpe and unigram need the package sentencepiece; `.venv/bin/pip install -e '.[bpe]'` in sonorant's "
+            "folder brings it"
         ) from error
     return sentencepiece

@@ -111,5 +111,5 @@ def test_figures_that_change_at_the_same_step_are_revised_once(store):
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     require_mlflow(TrackingRecipe())
-    with pytest.raises(BadRecipe, match=r"tracking\.mlflow=runs/mlflow: .*pip install 'sonorant\[tracking\]'"):
+    with pytest.raises(BadRecipe, match=r"tracking\.mlflow=runs/mlflow: .*pip install -e '\.\[tracking\]'"):
         require_mlflow(TrackingRecipe(mlflow="runs/mlflow"))

@@ -25,7 +25,7 @@ CLIENT = Path(__file__).parents[3] / "rigs" / "google_client.py"
 @pytest.fixture(scope="module")
 def answers(store, tmp_path_factory):
     if importlib.util.find_spec("google.cloud.speech_v2") is None:
-        pytest.skip("no google-cloud-speech here; pip install sonorant[dev]")
+        pytest.skip("no google-cloud-speech here; make setup brings it")
     audio = tmp_path_factory.mktemp("audio") / "pcm"
     audio.write_bytes(AUDIO)
 

@@ -16,7 +16,7 @@ HOUSE = trustme.CA()
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("google.cloud.speech_v2") is None, reason="pip install sonorant[dev]: google-cloud-speech"
+    importlib.util.find_spec("google.cloud.speech_v2") is None, reason="make setup brings google-cloud-speech"
 )
 def test_google_s_client_is_recognized_with_its_key_and_refused_without(store, tmp_path, monkeypatch):
     file, secrets = api_keys(tmp_path, one=None)
