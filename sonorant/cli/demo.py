@@ -24,6 +24,9 @@ def command(recipe: Path, run: Path | None, data: Path | None, assignments: tupl
     """Prepare, train, export, evaluate and report, each unless it is done; resumes after Ctrl-C or SIGTERM.
 
     Without recordings it downloads the Free Spoken Digit Dataset; without a network espeak-ng synthesises them.
+
+    Exit codes: 0 all of it is done; else that of the command that failed, whose --help explains it, or 65 or 69 where
+    no recordings can be had; 78 the recipe is wrong; 130 interrupted, the same command goes on.
     """
     name = resolve_recipe(recipe, assignments).name
     run = run or Path("runs") / name

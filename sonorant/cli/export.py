@@ -30,6 +30,9 @@ def command(run: Path, store_url: str, checkpoint: str, average: int, others: tu
     """Write a checkpoint as a SavedModel, `exports/<model>/<version>/` in the folder of the run.
 
     Nothing is written if the newest version is that model, as exported or as `sonorant tune --export` tuned it.
+
+    Exit codes: 65 no such run or checkpoint, an export differs from the trained model, or one of --with joins no
+    ensemble; 69 disk or store refuse; 78 the run's recipe is wrong; 130 interrupted.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run

@@ -38,6 +38,9 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
 
     Without --set it has all test sets that were measured with the model. If the recipe names a tracker, both go there
     too, with the error rates of the test sets.
+
+    Exit codes: 65 the run is not trained, not evaluated, or evaluated with other sets; 69 the disk refuses; 78 a value
+    of --set is wrong; 130 interrupted.
     """
     from sonorant.corpus.source import corpus_source
     from sonorant.recipe.loading import load_recipe

@@ -77,6 +77,9 @@ def command(
     Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. JSON lines whose ids
     differ are paired by their recordings: audio_filepath or file. The interval resamples speakers where all utterances
     have one and there are at least ten, else utterances.
+
+    Exit codes: 0 scored, whatever the rates; 65 a file cannot be used, or the two are not of the same utterances; 69
+    the output cannot be written.
     """
     if language and written and language != written:
         raise click.UsageError(f"--language {language} with --written {written}: expected one language")

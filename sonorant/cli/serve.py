@@ -61,6 +61,9 @@ def command(
     """Serve exported models to streaming clients, until Ctrl-C or SIGTERM; new versions are loaded as they appear.
 
     The section `serving` is that of the first model's recipe; environment, --set and the options win over it.
+
+    Exit codes: 0 stopped; 65 there is no such run; 69 no model that can be served, or a port is in use; 78 a limit, a
+    file of keys or the URL of the store is wrong.
     """
     from services.recognizer.main import serve
     from sonorant.run_folder import RunFolder

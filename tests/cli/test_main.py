@@ -56,6 +56,11 @@ def test_a_misspelled_command_has_the_right_one_in_its_message():
     assert (done.exit_code, "No such command 'xyzzy'.\n" in done.output) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["demo", "evaluate", "export", "report", "score", "serve", "train", "tune"])
+def test_the_help_of_a_command_explains_its_exit_codes(name):
+    assert "Exit codes: " in CliRunner().invoke(cli, [name, "--help"], terminal_width=120).output
+
+
 def test_a_file_that_others_keep_to_themselves_is_named_in_a_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "recipe.yaml").touch()
     monkeypatch.setattr(sys, "argv", ["sonorant", "export", "--run", str(tmp_path)])
