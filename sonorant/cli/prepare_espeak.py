@@ -12,7 +12,9 @@ __all__ = ["command"]
 
 @click.command("espeak")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("-o", "--out", "folder", required=True, type=click.Path(path_type=Path), help="Folder to write.")
+@click.option(
+    "-o", "--output", "--out", "folder", required=True, type=click.Path(path_type=Path), help="Folder to write."
+)
 @click.option("--utterances", default=5000, show_default=True, type=click.IntRange(min=1), help="Utterances to speak.")
 @click.option("--speakers", default=60, show_default=True, type=click.IntRange(min=1), help="Voices that speak them.")
 @click.option("--language", help="Language, such as fr; default: the grammar's, English for a text file.")

@@ -22,7 +22,10 @@ __all__ = ["command"]
 @click.argument("texts", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--recipe", "recipe_path", type=click.Path(path_type=Path), help="Recipe whose section `text` applies.")
 @click.option("--run", "run_path", type=click.Path(path_type=Path), help="Prepared run: learn from its split train.")
-@click.option("-o", "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@click.option(
+    "-o", "--output", "--out", "out", required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write.",
+)  # fmt: skip
 @set_option
 def command(
     texts: tuple[Path, ...], recipe_path: Path | None, run_path: Path | None, out: Path, assignments: tuple[str, ...]

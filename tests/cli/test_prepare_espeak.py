@@ -44,10 +44,11 @@ def lines(folder: Path) -> list[dict[str, object]]:
 
 @needs_espeak
 def test_one_seed_gives_the_same_samples_and_a_longer_corpus_begins_with_a_shorter_one(folder: Path) -> None:
-    done = espeak(folder, "g.yaml", "-o", "short", "--utterances", "4", "--speakers", "3")
+    done = espeak(folder, "g.yaml", "--output", "short", "--utterances", "4", "--speakers", "3")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("4 utterances, 0.00")
-    assert espeak(folder, "g.yaml", "-o", "long", "--utterances", "7", "--speakers", "3", "--jobs", "3").returncode == 0
+    seven = ("--utterances", "7", "--speakers", "3", "--jobs", "3")
+    assert espeak(folder, "g.yaml", "--out", "long", *seven).returncode == 0
     short, long = lines(folder / "short"), lines(folder / "long")
     assert long[:4] == short
     assert len({line["text"] for line in long}) == 7

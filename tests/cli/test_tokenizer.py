@@ -40,6 +40,14 @@ def test_units_are_learnt_from_text_as_the_recipe_says(tokenizer, tmp_path):
     assert (tmp_path / "out.json").read_text() == content
 
 
+@pytest.mark.parametrize("option", ["--output", "--out"])
+@pytest.mark.usefixtures("tokenizer")
+def test_the_file_has_the_option_of_other_commands_and_that_of_before(tmp_path, option):
+    options = ["--recipe", str(tmp_path / "recipe.yaml"), option, str(tmp_path / "other.json")]
+    done = CliRunner().invoke(command, [*options, str(tmp_path / "text")])
+    assert (done.exit_code, Units.from_json((tmp_path / "other.json").read_text()).kind) == (0, "unigram"), done.output
+
+
 def test_set_changes_what_is_learnt(tokenizer, tmp_path):
     tokenizer("--recipe", tmp_path / "recipe.yaml", "--set", "text.units=characters", tmp_path / "text")
     assert Units.from_json((tmp_path / "out.json").read_text()).kind == "characters"
