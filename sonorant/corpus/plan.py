@@ -45,7 +45,7 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
         digest.update(tokenizer.to_json().encode())
     for utterance in listing.utterances:
         digest.update(repr((utterance.id, utterance.text, utterance.speaker, utterance.take)).encode())
-        if utterance.split is not None:
+        if recipe.corpus.keeps_splits and utterance.split is not None:
             digest.update(utterance.split.encode())
         for segment in utterance.segments:
             where = (os.path.relpath(segment.path, data_folder), segment.offset_s, segment.duration_s, segment.channel)

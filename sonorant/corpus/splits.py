@@ -10,21 +10,23 @@ from sonorant.recipe.corpus import CorpusRecipe, StringsRecipe
 
 __all__ = ["assign_splits", "check_unseen_speakers"]
 
+_MOST_NAMED = 5
+
 
 def assign_splits(utterances: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dict[str, list[Utterance]]:
     """Return the utterances of each split.
 
     The unit of assignment is an utterance, all of one speaker's (a fraction above 0 gets at least one of them), or
     all takes of a number. Unseen speakers are in 'unseen_speaker' alone, and what the corpus itself assigns is where it
-    says; what the recipe does not use of train is nowhere. Raises BadCorpus when that leaves nothing to train on, or an
-    utterance lacks the speaker or the take by which it is assigned.
+    says if the recipe keeps that; what the recipe does not use of train is nowhere. Raises BadCorpus when that leaves
+    nothing to train on, or an utterance lacks the speaker, the take or the split by which it is assigned.
     """
     recipe = corpus.splits
     splits: dict[str, list[Utterance]] = {"train": [], "dev": [], "test": [], "unseen_speaker": []}
     splits["unseen_speaker"] = [u for u in utterances if u.speaker in recipe.unseen_speakers]
     seen = [u for u in utterances if u.speaker not in recipe.unseen_speakers]
-    home = {u.id: u.split for u in seen if u.split is not None}
-    home |= _assigned([u for u in seen if u.split is None], corpus, seed)
+    home = {u.id: u.split for u in seen if u.split is not None} if corpus.keeps_splits else {}
+    home |= _assigned([u for u in seen if u.id not in home], corpus, seed)
     for utterance in seen:
         splits[home[utterance.id]].append(utterance)
     splits["train"] = _share(splits["train"], recipe.train_fraction, seed)
@@ -45,6 +47,11 @@ def _assigned(seen: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dic
     """Return the split of each utterance, by its id, as the recipe assigns them."""
     if not seen:
         return {}
+    if corpus.split_by == "corpus":
+        raise BadCorpus(
+            f"{len(seen)} utterance(s) have no split of the corpus' own: {_named([u.id for u in seen])}; "
+            "splits.by=corpus needs train, dev or test for each, splits.by=speaker and utterance for none"
+        )
     if corpus.split_by == "take" and corpus.strings is not None:
         return {u.id: _split_of_take(u, corpus.strings) for u in seen}
     if corpus.split_by == "speaker":
@@ -55,6 +62,11 @@ def _assigned(seen: Sequence[Utterance], corpus: CorpusRecipe, seed: int) -> dic
         split_of = _assign("speakers", {u.speaker for u in seen}, corpus, seed)
         return {u.id: split_of[u.speaker] for u in seen}
     return _assign("utterances", {u.id for u in seen}, corpus, seed)
+
+
+def _named(ids: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, ids[:_MOST_NAMED]))
+    return f"{shown}, …" if len(ids) > _MOST_NAMED else shown
 
 
 def check_unseen_speakers(corpus: CorpusRecipe, speakers: Collection[str]) -> None:

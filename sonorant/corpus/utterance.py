@@ -28,7 +28,7 @@ class Utterance:
     segments: joined in this order; none: it is text alone. pauses_s: empty, or the silence before, between and after
     them (one more than segments); then `text` has a word for each segment, in the recipe's spelling, and it is known
     where it is spoken. take: which repetition of this text by this speaker it is, where the corpus numbers them. split:
-    the one that the corpus itself assigns it to; None: the recipe does.
+    train, dev or test, if the corpus itself assigns it to one.
     """
 
     id: str

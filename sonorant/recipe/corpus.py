@@ -12,10 +12,11 @@ __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 class SplitRecipe(Section):
     """Assignment of utterances to train, dev and test; an utterance is never in two of them."""
 
-    by: Literal["utterance", "speaker", "take"] | None = Field(
+    by: Literal["utterance", "speaker", "take", "corpus"] | None = Field(
         None,
         description="Unit of assignment: single utterances, all of one speaker's, or takes by their numbers "
-        "(corpus.strings.test_takes, dev_takes). Absent: takes for strings of fsdd, else utterances.",
+        "(corpus.strings.test_takes, dev_takes); corpus: none, as all stay in the corpus' own train, dev and test. "
+        "Absent: takes for strings of fsdd, else utterances.",
     )
     dev_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to dev.")
     test_fraction: Fraction = Field(0.05, description="Share of the utterances or speakers assigned to test.")
@@ -108,13 +109,20 @@ class CorpusRecipe(Section):
     def _possible(self) -> Self:
         if self.splits.by == "take" and self.strings is None:
             raise ValueError("splits.by=take deals by the takes of corpus.strings, which is absent")
+        if self.splits.by == "corpus" and self.reader == "fsdd":
+            raise ValueError("splits.by=corpus needs splits of the corpus' own, which reader=fsdd finds none of")
         if self.min_seconds >= self.max_seconds:
             raise ValueError(f"min_seconds={self.min_seconds} must be below max_seconds={self.max_seconds}")
         return self
 
     @property
-    def split_by(self) -> Literal["utterance", "speaker", "take"]:
+    def split_by(self) -> Literal["utterance", "speaker", "take", "corpus"]:
         """The unit of assignment to the splits, where `splits.by` is absent, too."""
         if self.splits.by is not None:
             return self.splits.by
         return "take" if self.reader == "fsdd" and self.strings is not None else "utterance"
+
+    @property
+    def keeps_splits(self) -> bool:
+        """Whether utterances stay where the corpus itself assigns them; sentences of a folder of texts always do."""
+        return self.split_by == "corpus" or self.reader == "text"

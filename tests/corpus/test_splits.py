@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,39 @@ def test_takes_are_assigned_by_their_numbers() -> None:
     }
     with pytest.raises(BadCorpus, match="utterance 'u5' has no number of its take"):
         assign_splits([*takes, Utterance("u5", (Segment(Path("a.wav")),), "x", "ann")], corpus, 0)
+
+
+OWN = ("train", "test", "train", "dev", "train")
+
+
+def in_own_splits(count: int, speakers: int) -> list[Utterance]:
+    return [replace(found, split=OWN[i % len(OWN)]) for i, found in enumerate(utterances(count, speakers))]
+
+
+@given(st.integers(5, 40), st.integers(0, 3))
+def test_the_splits_of_the_corpus_are_kept_where_the_recipe_says_so(count: int, seed: int) -> None:
+    everything = in_own_splits(count, 4)
+    splits = assign_splits(everything, by(by="corpus", unseen_speakers=("s1",)), seed)
+    assert [u for u in everything if u.speaker == "s1"] == splits["unseen_speaker"]
+    for split in ("train", "dev", "test"):
+        assert splits[split] == [u for u in everything if u.split == split and u.speaker != "s1"]
+
+
+def test_utterances_without_a_split_of_the_corpus_are_named() -> None:
+    bare = [replace(found, split=None) if i in (1, 3) else found for i, found in enumerate(in_own_splits(9, 2))]
+    told = "2 utterance.s. have no split of the corpus' own: 'u001', 'u003'; splits.by=corpus needs train, dev or test"
+    with pytest.raises(BadCorpus, match=told):
+        assign_splits(bare, by(by="corpus"), 0)
+    with pytest.raises(BadCorpus, match=r"7 utterance.s. have no split .*'u004', …;"):
+        assign_splits(utterances(7, 2), by(by="corpus"), 0)
+
+
+@pytest.mark.parametrize("unit", [None, "utterance", "speaker"])
+def test_fractions_do_not_follow_the_splits_of_the_corpus(unit: str | None) -> None:
+    everything, corpus = in_own_splits(40, 20), by(by=unit)
+    bare = assign_splits(utterances(40, 20), corpus, 0)
+    homes = {split: [u.id for u in of] for split, of in assign_splits(everything, corpus, 0).items()}
+    assert homes == {split: [u.id for u in of] for split, of in bare.items()}
 
 
 @pytest.mark.parametrize(

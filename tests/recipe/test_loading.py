@@ -105,6 +105,10 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:3: corpus: splits.by=take deals by the takes of corpus.strings, which is absent",
         ),
         (
+            HEAD + "  splits: {by: corpus}\n",
+            "r.yaml:3: corpus: splits.by=corpus needs splits of the corpus' own, which reader=fsdd finds none of",
+        ),
+        (
             HEAD + "stages:\n- stage: vtlp\n  alpha:\n    low: 0.8\n    hgh: 1\n",
             "r.yaml:10: stages[0].alpha.hgh: unknown key; did you mean high?",
         ),

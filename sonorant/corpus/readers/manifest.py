@@ -1,8 +1,13 @@
-"""JSON-lines manifests with NeMo's keys: `audio_filepath`, `duration`, `text`, optional `speaker`, `offset`, `id`."""
+"""JSON-lines manifests with NeMo's keys: `audio_filepath`, `duration` and `text`.
+
+Optional are `speaker`, `offset`, `id` and `split`.
+"""
 
 from pathlib import Path
+from typing import Any
 
 from sonorant.corpus.readers.json_fields import audio_path, name, object_of, seconds, shortened, string
+from sonorant.corpus.readers.own_splits import OWN_SPLITS
 from sonorant.corpus.readers.text_lines import text_lines
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 
@@ -50,4 +55,11 @@ def _utterance(line: str, folder: Path) -> Utterance:
     stem = Path(audio).with_suffix("").as_posix()
     key = name(entry, "id") or (stem if offset_s is None else f"{stem}@{offset_s:.15g}")
     segment = Segment(path, offset_s or 0.0, duration_s)
-    return Utterance(key, (segment,), string(entry, "text"), name(entry, "speaker"))
+    return Utterance(key, (segment,), string(entry, "text"), name(entry, "speaker"), split=_split(entry))
+
+
+def _split(entry: dict[str, Any]) -> str | None:
+    value: str | None = entry.get("split")
+    if value is not None and value not in OWN_SPLITS:
+        raise ValueError(f"split={shortened(value)}: must be train, dev or test")
+    return value

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sonorant.corpus.readers.own_splits import OWN_SPLITS
 from sonorant.corpus.readers.text_lines import text_lines
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
@@ -9,7 +10,6 @@ from sonorant.file_names import fault_of, shown
 
 __all__ = ["read_text"]
 
-_SPLITS = ("train", "dev", "test")
 _ENDINGS = (".txt", ".txt.gz")
 
 
@@ -41,7 +41,7 @@ def _files(path: Path) -> dict[str | None, Path]:
     if not path.is_dir():
         return {None: path}
     found: dict[str | None, Path] = {}
-    for split in _SPLITS:
+    for split in OWN_SPLITS:
         files = [path / f"{split}{ending}" for ending in _ENDINGS if (path / f"{split}{ending}").exists()]
         if len(files) > 1:
             raise BadCorpus(f"{shown(path)}: has both {' and '.join(file.name for file in files)}; keep one of them")

@@ -49,6 +49,8 @@ def line_of(**values: object) -> str:
         (line_of(audio_filepath=""), "must be the path of a recording"),
         (line_of(audio_filepath="/"), "must be the path of a recording"),
         (line_of(audio_filepath="x" * 5000), "has 5[0-9]{3} bytes; a path has 4095 at most, and a name in it 255"),
+        (line_of(split="validation"), "split='validation': must be train, dev or test"),
+        (line_of(split=["dev"]), r"split=\['dev'\]: must be train, dev or test"),
         (line_of(id=[1]), r"id=\[1\]: must be a string or a number"),
         (line_of(id=True), "id=True: must be a string or a number"),
         (line_of(speaker=float("nan")), "speaker=nan: must be a string or a finite number"),
@@ -93,6 +95,11 @@ def test_null_is_as_good_as_absent_and_zero_is_a_name(tmp_path: Path) -> None:
     ).utterances
     assert (plain.id, plain.speaker, plain.segments[0].offset_s) == ("a", "", 0.0)
     assert (zero.id, zero.speaker) == ("0", "0")
+
+
+def test_a_line_may_say_its_split(tmp_path: Path) -> None:
+    lines = [GOOD | {"id": i, "split": split} for i, split in enumerate(("train", "dev", "test", None))]
+    assert [found.split for found in read(tmp_path, *lines, GOOD).utterances] == ["train", "dev", "test", None, None]
 
 
 def test_of_an_id_that_comes_twice_the_first_line_counts(tmp_path: Path) -> None:
