@@ -107,6 +107,8 @@ def _report(prepared: Prepared, run: RunFolder) -> None:
             f"{len(split['speakers'])} speaker(s), {split['shards']} shard(s)"
         )
     click.echo(f"{prepared.made} shard(s) made in {run.shards}" if prepared.made else f"nothing to do in {run.shards}")
+    for warning in prepared.warnings:
+        click.echo(f"warning: {warning}", err=True)
     for loud in prepared.scaled[:_SHOWN]:
         click.echo(f"warning: {visible(str(loud))}", err=True)
     if prepared.scaled:

@@ -79,6 +79,8 @@ def render(card: dict[str, Any]) -> str:
             f"| {name} | {split['utterances']} | {split['hours']:.3f} | {split['words']} | {len(split['speakers'])} "
             f"| {split['shards']} | {split['bytes'] / 1e6:.1f} |"
         )
+    for warning in card.get("warnings", ()):
+        lines += ["", f"Warning: {warning}."]
     for name, split in card["splits"].items():
         lines += ["", f"## {name}", "", *_speakers(split["speakers"]), *_histogram(split["length_histogram"])]
     lines += ["", "## Skipped recordings", ""]

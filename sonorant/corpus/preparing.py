@@ -13,11 +13,13 @@ from sonorant.corpus.card import describe, render
 from sonorant.corpus.making import ShardSummary, check_recordings, finished, make_shard
 from sonorant.corpus.plan import ShardPlan, fingerprint, fingerprint_of_skipped, plan_shards
 from sonorant.corpus.readers import list_corpus
+from sonorant.corpus.splits import speakers_in_common, unused_splits
 from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, Unavailable
 from sonorant.recipe import Recipe
+from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.normalisation import normalise
@@ -44,6 +46,11 @@ class Prepared:
     def scaled(self) -> tuple[Scaled, ...]:
         """Recordings that were too loud for 16 bits."""
         return tuple(Scaled(**entry) for entry in self.card.get("scaled", ()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of the splits may not be meant."""
+        return tuple(self.card.get("warnings", ()))
 
 
 def prepare(
@@ -74,10 +81,10 @@ def prepare(
     state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
     if (found := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
-        card = _relisted(found, listed, mark)
+        card = _warned(_relisted(found, listed, mark), recipe.corpus, listing)
         done = tuple(Skipped(**entry) for entry in card["skipped"])
         _refuse_if_strict(done, strict)
-        if card is not found and not elsewhere:
+        if card != found and not elsewhere:
             state.write_card(card)
         return Prepared(card, done, 0)
     state.begin()
@@ -92,7 +99,7 @@ def prepare(
     texts = _train_texts(summaries, skipped)
     units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
     atomic_write(run.shards / "units.json", units.to_json())
-    card = describe(recipe, summaries, skipped) | {"listed": mark}
+    card = _warned(describe(recipe, summaries, skipped) | {"listed": mark}, recipe.corpus, listing)
     state.finish(card, [summary.name for summary in summaries])
     return Prepared(card, tuple(skipped), made)
 
@@ -107,6 +114,15 @@ def _relisted(card: dict[str, Any], listed: Sequence[Skipped], mark: dict[str, A
         return card
     skipped = [asdict(entry) for entry in listed] + card["skipped"][before["count"] :]
     return card | {"skipped": skipped, "listed": mark}
+
+
+def _warned(card: dict[str, Any], corpus: CorpusRecipe, listing: Listing) -> dict[str, Any]:
+    """Return the card with what of its splits may not be meant, under a key that it has only if there is any."""
+    speakers = {name: split["speakers"] for name, split in card["splits"].items()}
+    told = [unused_splits(corpus, listing.utterances), speakers_in_common(corpus, speakers)]
+    warnings = [warning for warning in told if warning]
+    silent = {key: value for key, value in card.items() if key != "warnings"}
+    return silent | {"warnings": warnings} if warnings else silent
 
 
 def _usable(

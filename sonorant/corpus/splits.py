@@ -1,14 +1,15 @@
 """Assignment of utterances to train, dev, test and unseen_speaker; none is ever in two of them."""
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sonorant.corpus.utterance import Utterance
 from sonorant.errors import BadCorpus
 from sonorant.randomness import generator
 from sonorant.recipe.corpus import CorpusRecipe, StringsRecipe
 
-__all__ = ["assign_splits", "check_unseen_speakers"]
+__all__ = ["assign_splits", "check_unseen_speakers", "speakers_in_common", "unused_splits"]
 
 _MOST_NAMED = 5
 
@@ -76,6 +77,30 @@ def check_unseen_speakers(corpus: CorpusRecipe, speakers: Collection[str]) -> No
             near = difflib.get_close_matches(name, speakers, n=1)
             advice = f"did you mean {near[0]}?" if near else f"its speakers are {', '.join(sorted(speakers)[:20])}"
             raise BadCorpus(f"corpus.splits.unseen_speakers: the corpus has no speaker {name!r}; {advice}")
+
+
+def unused_splits(corpus: CorpusRecipe, utterances: Iterable[Utterance]) -> str:
+    """Return how many utterances the corpus assigns to splits that the recipe does not keep; empty if none."""
+    if corpus.keeps_splits or not (own := Counter(u.split for u in utterances if u.split is not None)):
+        return ""
+    counts = ", ".join(f"{split} {count}" for split, count in sorted(own.items()))
+    return (
+        f"the corpus has splits of its own ({counts}), which corpus.splits.by={corpus.split_by} leaves unused; "
+        "set corpus.splits.by=corpus to keep them"
+    )
+
+
+def speakers_in_common(corpus: CorpusRecipe, speakers: Mapping[str, Collection[str]]) -> str:
+    """Return how many speakers of dev and test are in train, too, where utterances are assigned; empty if none.
+
+    speakers: those of each split, as far as they are known.
+    """
+    heard = set(speakers.get("train", ()))
+    found = {split: heard.intersection(speakers.get(split, ())) for split in ("dev", "test")}
+    if corpus.split_by != "utterance" or not any(found.values()):
+        return ""
+    told = [f"{len(shared)} of {len(speakers[split])} speakers of {split}" for split, shared in found.items() if shared]
+    return f"{' and '.join(told)} are in train, too; set corpus.splits.by=speaker to keep speakers apart"
 
 
 def _assign(what: str, units: Collection[str], corpus: CorpusRecipe, seed: int) -> dict[str, str]:

@@ -133,6 +133,26 @@ def test_a_split_that_is_empty_though_a_share_of_it_is_wanted_is_told(folder: Pa
         assert "warning: test" not in done.stderr
 
 
+def test_splits_of_the_corpus_that_are_left_unused_are_told_and_change_no_exit_code(folder: Path) -> None:
+    soundfile.write(folder / "data/a.wav", 0.3 * np.sin(np.arange(4000) * 0.1), 8000)
+    splits = ["train"] * 8 + ["dev", "test"]
+    lines = [
+        {"id": i, "audio_filepath": "a.wav", "duration": 0.5, "text": "go", "split": split}
+        for i, split in enumerate(splits)
+    ]
+    (folder / "data/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    corpus = "{reader: manifest, path: all.jsonl, sample_rate_hz: 8000}"
+    (folder / "mine.yaml").write_text(f"version: 1\nname: mine\ncorpus: {corpus}\n")
+    command = ("prepare", "--recipe", "mine.yaml", "--data", "data", "--run", "out", "--jobs", "1")
+    for _ in range(2):
+        done = sonorant(folder, *command)
+        assert done.returncode == 0
+        assert "warning: the corpus has splits of its own (dev 1, test 1, train 8), which" in done.stderr
+    kept = sonorant(folder, *command, "--set", "corpus.splits.by=corpus")
+    assert (kept.returncode, kept.stderr) == (0, "")
+    assert "train: 8 utterances" in kept.stdout
+
+
 def test_wrong_recipe_exits_before_anything_is_written(folder: Path) -> None:
     done = sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--set", "corpus.shard_uterances=3")
     assert done.returncode == 78

@@ -234,6 +234,45 @@ def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Pa
     assert "notes.wav" not in (shards / "card.md").read_text()
 
 
+def test_the_card_tells_splits_that_are_left_unused_and_speakers_in_common_as_long_as_it_is_so(
+    tmp_path: Path, shards: Path
+) -> None:
+    lines = []
+    for i in range(40):
+        soundfile.write(tmp_path / f"{i}.wav", tone(0.2), RATE_HZ)
+        lines.append({"audio_filepath": f"{i}.wav", "duration": 0.2, "text": "go", "speaker": i % 2})
+    manifest, folder = tmp_path / "all.jsonl", RunFolder(shards.parent)
+    splits = {"dev_fraction": 0.3, "test_fraction": 0.3}
+    recipe = digits_recipe(reader="manifest", path="all.jsonl", strings=None, splits=splits)
+    shared = "2 of 2 speakers of dev and 2 of 2 speakers of test are in train, too; "
+    unused = "the corpus has splits of its own (test 40), which corpus.splits.by=utterance leaves unused; "
+    made = []
+    for split, told in ((None, [shared]), ("test", [unused, shared]), (None, [shared])):
+        manifest.write_text("".join(json.dumps(line | {"split": split}) + "\n" for line in lines))
+        prepared = prepare(recipe, tmp_path, folder, progress=lambda *_: None)
+        made.append(prepared.made)
+        for warnings in (prepared.warnings, json.loads((shards / "card.json").read_text())["warnings"]):
+            assert [warning[: len(start)] for warning, start in zip(warnings, told, strict=True)] == told
+        assert f"\nWarning: {shared}" in (shards / "card.md").read_text()
+    assert made[1:] == [0, 0]
+
+
+def test_the_splits_of_the_corpus_become_shards_and_a_change_of_them_other_ones(tmp_path: Path, shards: Path) -> None:
+    recipe = digits_recipe(reader="manifest", path="all.jsonl", strings=None, splits={"by": "corpus"})
+    soundfile.write(tmp_path / "a.wav", tone(0.2), RATE_HZ)
+    for order in (("train", "dev", "train"), ("train", "train", "test")):
+        lines = [
+            {"id": i, "audio_filepath": "a.wav", "duration": 0.2, "text": "go", "split": split}
+            for i, split in enumerate(order)
+        ]
+        (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        prepared = prepare(recipe, tmp_path, RunFolder(shards.parent), progress=lambda *_: None)
+        assert (prepared.made, prepared.warnings, "warnings" in prepared.card) == (2, (), False)
+        for split in set(order):
+            expected = {str(i) for i, name in enumerate(order) if name == split}
+            assert {record.utterance for record in ShardSet.open(shards, split)} == expected
+
+
 def test_reasons_are_on_the_card_without_their_control_characters(corpus: Path) -> None:
     card = run(digits_recipe(), corpus).card
     text = render(card | {"skipped": [{"recording": "a", "reason": "clips/\x1b]0;x\x07: no such file"}]})

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonorant.corpus.splits import assign_splits, check_unseen_speakers
+from sonorant.corpus.splits import assign_splits, check_unseen_speakers, speakers_in_common, unused_splits
 from sonorant.corpus.utterance import Segment, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.recipe.corpus import CorpusRecipe
@@ -123,11 +123,26 @@ def test_utterances_without_a_split_of_the_corpus_are_named() -> None:
 
 
 @pytest.mark.parametrize("unit", [None, "utterance", "speaker"])
-def test_fractions_do_not_follow_the_splits_of_the_corpus(unit: str | None) -> None:
+def test_fractions_neither_follow_the_splits_of_the_corpus_nor_pass_them_over_in_silence(unit: str | None) -> None:
     everything, corpus = in_own_splits(40, 20), by(by=unit)
     bare = assign_splits(utterances(40, 20), corpus, 0)
     homes = {split: [u.id for u in of] for split, of in assign_splits(everything, corpus, 0).items()}
     assert homes == {split: [u.id for u in of] for split, of in bare.items()}
+    told = f"(dev 8, test 8, train 24), which corpus.splits.by={unit or 'utterance'} leaves unused"
+    assert told in unused_splits(corpus, everything)
+    assert "set corpus.splits.by=corpus" in unused_splits(corpus, everything)
+    assert unused_splits(corpus, utterances(40, 20)) == ""
+    assert unused_splits(by(by="corpus"), everything) == ""
+
+
+def test_speakers_of_dev_and_test_that_are_in_train_are_counted_where_utterances_are_assigned() -> None:
+    speakers = {"train": {"ann", "bob"}, "dev": {"ann"}, "test": {"ann", "bob", "eve"}}
+    told = speakers_in_common(by(), speakers)
+    assert told.startswith("1 of 1 speakers of dev and 2 of 3 speakers of test are in train, too; ")
+    assert "corpus.splits.by=speaker" in told
+    assert speakers_in_common(by(by="utterance"), speakers | {"dev": {"kim"}}).startswith("2 of 3 speakers of test are")
+    assert speakers_in_common(by(), {"train": {"ann"}, "test": {"eve"}, "unseen_speaker": {"ann"}}) == ""
+    assert speakers_in_common(by(by="corpus"), speakers) == ""
 
 
 @pytest.mark.parametrize(
