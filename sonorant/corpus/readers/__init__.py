@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from sonorant.corpus.readers.common_voice import read_common_voice
@@ -10,6 +11,7 @@ from sonorant.corpus.readers.kaldi import read_kaldi
 from sonorant.corpus.readers.lhotse import read_lhotse
 from sonorant.corpus.readers.librispeech import read_librispeech
 from sonorant.corpus.readers.manifest import read_manifest
+from sonorant.corpus.readers.own_splits import read_split_folders
 from sonorant.corpus.readers.text import read_text
 from sonorant.corpus.readers.word_folders import read_word_folders
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
@@ -32,6 +34,13 @@ READERS: dict[str, Callable[[Path], Listing]] = {
     "word_folders": read_word_folders,
 }
 
+_OF_OWN_SPLITS: dict[str, Callable[[Path], Listing]] = READERS | {
+    "kaldi": partial(read_split_folders, read_kaldi),
+    "lhotse": partial(read_split_folders, read_lhotse),
+    "librispeech": partial(read_split_folders, read_librispeech),
+}
+"""Readers where the splits are the corpus' own."""
+
 
 def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = False) -> Listing:
     """Return the utterances of the recipe's corpus, sorted by id; no audio is read.
@@ -45,7 +54,7 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
             f"{shown(path)}: no such corpus; give the folder above {recipe.path} with --data or SONORANT_DATA; on "
             f"Kubernetes, the volume of data.claim must have {recipe.path} at its root"
         )
-    listing = READERS[recipe.reader](path)
+    listing = (_OF_OWN_SPLITS if recipe.split_by == "corpus" else READERS)[recipe.reader](path)
     first: dict[str, Utterance] = {}
     faults = list(listing.faults)
     for utterance in listing.utterances:
