@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from sonorant.corpus.readers.common_voice import read_common_voice
+from sonorant.corpus.readers.common_voice import read_common_voice, read_common_voice_splits
 from sonorant.corpus.readers.fsdd import read_fsdd
 from sonorant.corpus.readers.kaldi import read_kaldi
 from sonorant.corpus.readers.lhotse import read_lhotse
@@ -35,6 +35,7 @@ READERS: dict[str, Callable[[Path], Listing]] = {
 }
 
 _OF_OWN_SPLITS: dict[str, Callable[[Path], Listing]] = READERS | {
+    "common_voice": read_common_voice_splits,
     "kaldi": partial(read_split_folders, read_kaldi),
     "lhotse": partial(read_split_folders, read_lhotse),
     "librispeech": partial(read_split_folders, read_librispeech),

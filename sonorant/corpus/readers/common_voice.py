@@ -1,30 +1,36 @@
 """Common Voice: `validated.tsv` with the columns `client_id`, `path` and `sentence`, and `clips/`.
 
+`train.tsv`, `dev.tsv` and `test.tsv` are its own splits: a part of what is validated, without a speaker in common.
 Releases and delta segments differ in their other columns, which are not read. There is no quoting: a quotation mark is
 a character of its sentence (unlike in `csv`'s dialect excel-tab). A clip may have any format that `audio.py` reads.
 """
 
 from pathlib import Path
 
+from sonorant.corpus.readers.own_splits import OWN_SPLITS, in_splits
 from sonorant.corpus.readers.text_lines import Line, text_lines
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.file_names import path_fault, shown
 
-__all__ = ["read_common_voice"]
+__all__ = ["read_common_voice", "read_common_voice_splits"]
 
-_TABLE = "validated.tsv"
 _COLUMNS = ("client_id", "path", "sentence")
 
 
-def read_common_voice(folder: Path) -> Listing:
-    """List the clips of `validated.tsv`; an utterance's id is its clip's name without suffix, its speaker the client.
+def read_common_voice_splits(folder: Path) -> Listing:
+    """List the clips of `train.tsv`, `dev.tsv` and `test.tsv`, each in its table's split; see `read_common_voice`."""
+    return in_splits((split, read_common_voice(folder, f"{split}.tsv")) for split in OWN_SPLITS)
+
+
+def read_common_voice(folder: Path, name: str = "validated.tsv") -> Listing:
+    """List the clips of a table; an utterance's id is its clip's name without suffix, its speaker the client.
 
     Skipped are lines whose clip is missing or whose sentence is empty. Faults are lines that are no text, have more or
     fewer fields than the first, or a path that is no name. Raises BadCorpus if the table or one of the columns is
     missing.
     """
-    table = folder / _TABLE
+    table = folder / name
     lines = text_lines(table)
     header = next(lines, Line(table, 1, ""))
     names = header.text.split("\t")

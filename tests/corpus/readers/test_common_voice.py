@@ -9,7 +9,7 @@ from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.readers.common_voice import read_common_voice
 from sonorant.corpus.utterance import Listing
 from sonorant.errors import BadCorpus
-from sonorant.recipe.corpus import CorpusRecipe
+from sonorant.recipe.corpus import CorpusRecipe, SplitRecipe
 
 HEADER = "client_id\tpath\tsentence\tup_votes\tlocale"
 
@@ -62,6 +62,23 @@ def test_a_line_that_cannot_be_used_costs_itself_alone_and_is_named(folder: Path
         (f"{table}:5", "path='../cv_1.mp3': must be the name of a file in clips/"),
         (f"{table}:6", "has 4 field(s), and the first line 5"),
     ]
+
+
+def test_tables_of_splits_are_read_where_the_recipe_says_so(folder: Path) -> None:
+    for number, split in enumerate(("train", "dev", "test")):
+        (folder / f"{split}.tsv").write_text(f"{HEADER}\nann\tcv_{number}.mp3\tof {split}\t2\ten\n")
+    (folder / "validated.tsv").write_text(f"{HEADER}\neve\tcv_0.mp3\tvalidated\t2\ten\n")
+    recipe = CorpusRecipe(reader="common_voice", path=folder.name)
+    assert [(u.text, u.split) for u in list_corpus(recipe, folder.parent).utterances] == [("validated", None)]
+    own = recipe.model_copy(update={"splits": SplitRecipe(by="corpus")})
+    assert [(u.id, u.text, u.split) for u in list_corpus(own, folder.parent).utterances] == [
+        ("cv_0", "of train", "train"),
+        ("cv_1", "of dev", "dev"),
+        ("cv_2", "of test", "test"),
+    ]
+    (folder / "dev.tsv").unlink()
+    with pytest.raises(BadCorpus, match=r"dev\.tsv: no such file"):
+        list_corpus(own, folder.parent)
 
 
 def test_a_missing_table_or_column_is_named(folder: Path) -> None:
