@@ -13,7 +13,7 @@ from sonorant.corpus.readers.librispeech import read_librispeech
 from sonorant.corpus.readers.manifest import read_manifest
 from sonorant.corpus.readers.own_splits import read_split_folders
 from sonorant.corpus.readers.text import read_text
-from sonorant.corpus.readers.word_folders import read_word_folders
+from sonorant.corpus.readers.word_folders import read_word_folders, read_word_lists
 from sonorant.corpus.utterance import Listing, Skipped, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
@@ -39,6 +39,7 @@ _OF_OWN_SPLITS: dict[str, Callable[[Path], Listing]] = READERS | {
     "kaldi": partial(read_split_folders, read_kaldi),
     "lhotse": partial(read_split_folders, read_lhotse),
     "librispeech": partial(read_split_folders, read_librispeech),
+    "word_folders": read_word_lists,
 }
 """Readers where the splits are the corpus' own."""
 

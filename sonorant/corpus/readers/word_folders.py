@@ -6,16 +6,35 @@ any format that `audio.py` reads.
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
+from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, is_text, shown
 
-__all__ = ["read_word_folders"]
+__all__ = ["read_word_folders", "read_word_lists"]
 
 _NO_WORD = "_background_noise_"  # Speech Commands' recordings of noise
+_LISTS = {"dev": "validation_list.txt", "test": "testing_list.txt"}
 _NAME = re.compile(r"(?P<speaker>[^_]+)_.*?(?P<take>\d*)", re.DOTALL)
+
+
+def read_word_lists(folder: Path) -> Listing:
+    """List the same as `read_word_folders` in Speech Commands' own splits.
+
+    Dev and test are the recordings that `validation_list.txt` and `testing_list.txt` name, train is all others. Raises
+    BadCorpus if one of these files cannot be read, or both name the same recording.
+    """
+    lists = {split: {name.strip() for name in whole_text(folder / file)} for split, file in _LISTS.items()}
+    if twice := lists["dev"] & lists["test"] - {""}:
+        raise BadCorpus(f"{shown(folder)}: {min(twice)!r} is in both {' and '.join(_LISTS.values())}; expected one")
+    split_of = {name: split for split, names in lists.items() for name in names}
+    listing = read_word_folders(folder)
+    named = ((found, found.segments[0].path.relative_to(folder).as_posix()) for found in listing.utterances)
+    assigned = tuple(replace(found, split=split_of.get(name, "train")) for found, name in named)
+    return replace(listing, utterances=assigned)
 
 
 def read_word_folders(folder: Path) -> Listing:

@@ -8,7 +8,7 @@ from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.readers.word_folders import read_word_folders
 from sonorant.corpus.utterance import Segment
 from sonorant.errors import BadCorpus
-from sonorant.recipe.corpus import CorpusRecipe
+from sonorant.recipe.corpus import CorpusRecipe, SplitRecipe
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -46,6 +46,27 @@ def test_files_of_other_names_are_named(tmp_path: Path) -> None:
         "_nohash_1.wav": "its name is not SPEAKER_….ext",
         "\\udcff_1.wav": "its name is not UTF-8; rename it",
     }
+
+
+def test_lists_of_speech_commands_are_its_splits_where_the_recipe_says_so(tmp_path: Path) -> None:
+    write(tmp_path, "words/yes/a_1.wav", "words/no/a_1.wav", "words/no/b_1.wav", "words/no/c_1.wav")
+    recipe = CorpusRecipe(reader="word_folders", path="words", splits=SplitRecipe(by="corpus"))
+    (tmp_path / "words/validation_list.txt").write_text("no/b_1.wav\nmaybe/b_1.wav\n")
+    with pytest.raises(BadCorpus, match=r"testing_list\.txt: no such file"):
+        list_corpus(recipe, tmp_path)
+    (tmp_path / "words/testing_list.txt").write_text("no/b_1.wav\n")
+    with pytest.raises(BadCorpus, match=r"'no/b_1\.wav' is in both validation_list\.txt and testing_list\.txt"):
+        list_corpus(recipe, tmp_path)
+    (tmp_path / "words/testing_list.txt").write_text("no/c_1.wav\r\n\n")
+    own = list_corpus(recipe, tmp_path)
+    assert {u.id: u.split for u in own.utterances} == {
+        "yes/a_1": "train",
+        "no/a_1": "train",
+        "no/b_1": "dev",
+        "no/c_1": "test",
+    }
+    default = list_corpus(recipe.model_copy(update={"splits": SplitRecipe()}), tmp_path)
+    assert {u.split for u in default.utterances} == {None}
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
