@@ -18,6 +18,7 @@ from rigs.pages import PAGES, ROOT, blocks, commands, lines, mentions
 from rigs.small_corpus import RATE_HZ, tone
 
 from sonorant.cli.main import cli
+from sonorant.corpus.readers.manifest import read_manifest
 from sonorant.recipe import Recipe
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -149,6 +150,21 @@ def test_the_short_way_through_the_pages_works_as_it_is_written(folder):
 def test_the_recipe_of_a_language_model_is_one():
     *_, text = blocks(ROOT / TRAINS, "yaml")
     assert Recipe.model_validate({"version": 1, "name": "mine-lm"} | yaml.safe_load(text)).of_text
+
+
+def test_manifests_of_splits_become_one_as_it_is_written(tmp_path):
+    made = {"train": "train", "validation": "dev", "test": "test"}
+    for name in made:
+        entries = [{"audio_filepath": f"{name}{i}.wav", "duration": 1.5, "text": "go"} for i in range(2)]
+        (tmp_path / f"{name}_manifest.json").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    for line in lines(ROOT / TRAINS):
+        if line.startswith("sed"):
+            typed(line, tmp_path)
+    listing = read_manifest(tmp_path / "all.jsonl")
+    assert {found.id: found.split for found in listing.utterances} == {
+        f"{name}{i}": split for name, split in made.items() for i in range(2)
+    }
+    assert not listing.faults
 
 
 def test_a_corpus_of_ones_own_is_prepared_as_it_is_written(folder):
