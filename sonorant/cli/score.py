@@ -9,6 +9,7 @@ import click
 
 from sonorant.atomic import atomic_write
 from sonorant.cli.score_view import Scored, show_json, show_text
+from sonorant.file_names import shown
 from sonorant.text.alignment import align
 from sonorant.text.bleu import bleu
 from sonorant.text.formatting import LANGUAGES, formatter
@@ -17,7 +18,7 @@ from sonorant.text.scoring import error_rate
 from sonorant.text.section import Language, TextRecipe
 from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
-from sonorant.text.transcripts import Format, Transcripts, ids_by_recording, pair_up, read_speakers, read_transcripts
+from sonorant.text.transcripts import Format, Transcripts, ids_by_recording, pair_up, read_pair, read_speakers
 from sonorant.text.word_times import WordTimes, compare_times, read_word_times, respelt
 from sonorant.text.written_figures import respell_figures
 
@@ -84,7 +85,7 @@ def command(
     if language and written and language != written:
         raise click.UsageError(f"--language {language} with --written {written}: expected one language")
     _check_times(times, written, ignore_spaces)
-    references, hypotheses = read_transcripts(reference, format), read_transcripts(hypothesis, format)
+    references, hypotheses = _pair(reference, hypothesis, format)
     spelling = _spelling(normalised, language, written)
     pairs = _spelt(pair_up(references, hypotheses), spelling)
     if ignore_spaces:
@@ -96,11 +97,26 @@ def command(
         rate=error_rate(list(aligned.values()), _speakers(references, utt2spk)),
         aligned=aligned,
         bleu=_bleu(list(pairs.values())) if with_bleu else None,
+        formats=(references.format, hypotheses.format),
         times=_times(references, hypotheses, spelling) if times else None,
     )
     if html is not None:
         atomic_write(html, page(f"{hypothesis} against {reference}", scored.summary(), aligned))
     (show_json if as_json else show_text)(scored, alignments, top)
+
+
+def _pair(reference: Path, hypothesis: Path, format: Format | None) -> tuple[Transcripts, Transcripts]:
+    """Return the transcripts of both; a line tells of lines that fit two formats."""
+    references, hypotheses = read_pair(reference, hypothesis, format)
+    read = references.format
+    if references.doubtful:
+        other, first = ("plain", "part of the text") if read == "kaldi" else ("kaldi", "an id")
+        click.echo(
+            f"{shown(reference)} and {shown(hypothesis)} fit kaldi and plain, and are read as {read}; give --format "
+            f"{other} if the first word of each line is {first}, else --format {read}",
+            err=True,
+        )
+    return references, hypotheses
 
 
 def _spelling(normalised: bool, language: Language | None, written: str | None) -> Callable[[str], str]:

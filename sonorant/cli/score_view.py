@@ -11,6 +11,7 @@ from rich.text import Text
 from sonorant.text.alignment import Alignment, Kind, Unit
 from sonorant.text.scoring import ErrorRate, confusions
 from sonorant.text.side_by_side import blocks, render
+from sonorant.text.transcripts import Format
 from sonorant.text.visible import visible
 from sonorant.text.word_times import WordTimes
 
@@ -23,7 +24,8 @@ _COLOURS: dict[Kind, str] = {"hit": "", "substitution": "yellow", "insertion": "
 class Scored:
     """Everything that was measured.
 
-    aligned: by utterance; bleu: of words and of characters, or None; times: of words, or None.
+    aligned: by utterance; bleu: of words and of characters, or None; formats: of reference and hypothesis; times: of
+    words, or None.
     """
 
     metric: str
@@ -31,6 +33,7 @@ class Scored:
     rate: ErrorRate
     aligned: dict[str, Alignment]
     bleu: dict[str, float] | None
+    formats: tuple[Format, Format]
     times: WordTimes | None = None
 
     def summary(self) -> list[str]:
@@ -49,9 +52,13 @@ class Scored:
                 f"BLEU: {words:.4f} of words, {characters:.4f} of characters (mean of utterances, smoothing 7)"
             )
         if self.times is not None:
-            words, said, heard = self.times.words, self.times.reference_words, self.times.hypothesis_words
-            lines.append(f"word times: of {words} recognized words ({said} of the reference have times, {heard} heard)")
+            words, timed, found = self.times.words, self.times.reference_words, self.times.hypothesis_words
+            lines.append(
+                f"word times: of {words} recognized words ({timed} of the reference have times, {found} heard)"
+            )
             lines += [f"word {edge}s: {getattr(self.times, edge)}" for edge in ("start", "end")]
+        said, heard = self.formats
+        lines.append(f"format: {said}" + (f" of the reference, {heard} of the hypothesis" if said != heard else ""))
         return lines
 
     def common_errors(self, top: int) -> list[tuple[str, str, int]]:
@@ -90,6 +97,7 @@ def show_json(scored: Scored, alignments: bool, top: int) -> None:
         "utterances": len(scored.aligned),
         "sentence_errors": rate.sentence_errors,
         "sentence_rate": rate.sentence_rate,
+        "formats": dict(zip(("reference", "hypothesis"), scored.formats, strict=True)),
     }
     if scored.bleu is not None:
         document["bleu"] = scored.bleu

@@ -10,20 +10,30 @@ from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
 from sonorant.text.visible import visible
 
-__all__ = ["IDS", "Format", "Transcripts", "ids_by_recording", "pair_up", "read_speakers", "read_transcripts"]
+__all__ = [
+    "IDS",
+    "Format",
+    "Transcripts",
+    "ids_by_recording",
+    "pair_up",
+    "read_pair",
+    "read_speakers",
+    "read_transcripts",
+]
 
 Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
 
 IDS = ("id", "utterance", "audio_filepath")
 _RECORDINGS = ("audio_filepath", "file")  # of NeMo's manifests, and of `sonorant transcribe --json`
 _SHOWN = 3  # ids that a message names at most
+_MANY = 10  # lines; so many texts hardly begin with as many words, every one of them recognized
 
 
 @dataclass(frozen=True)
 class Transcripts:
     """The texts of one file by utterance, and the speakers and recordings that it names.
 
-    In plain files ids are line numbers.
+    In plain files ids are line numbers. doubtful: the format was detected, and kaldi and plain both fit.
     """
 
     path: Path
@@ -31,6 +41,7 @@ class Transcripts:
     texts: dict[str, str]
     speakers: dict[str, str] = field(default_factory=dict)
     recordings: dict[str, str] = field(default_factory=dict)
+    doubtful: bool = False
 
 
 class _Entry(NamedTuple):
@@ -51,8 +62,25 @@ def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
     an id comes twice or there is no line.
     """
     lines = _lines(path)
-    found = Transcripts(path, format or _format(lines), {})
-    for number, entry in _entries(path, lines, found.format):
+    return _read(path, lines, format or _format(lines))
+
+
+def read_pair(reference: Path, hypothesis: Path, format: Format | None = None) -> tuple[Transcripts, Transcripts]:
+    """Return the transcripts of two files that are compared; without `format`, formats are detected from both.
+
+    Ids are the same in both files, and each comes once. So first words are ids where they are the same, each once, and
+    look like ids, or stand in another order, or there are many; else lines are plain. What does not look like ids (a
+    digit or "_" in each word, other than a number's) is `doubtful`. Raises BadCorpus as `read_transcripts`.
+    """
+    paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis))
+    formats, doubtful = ((format, format), False) if format else _formats(*lines)
+    first, second = map(_read, paths, lines, formats)
+    return replace(first, doubtful=doubtful), replace(second, doubtful=doubtful)
+
+
+def _read(path: Path, lines: list[str], format: Format) -> Transcripts:
+    found = Transcripts(path, format, {})
+    for number, entry in _entries(path, lines, format):
         if entry.id in found.texts:
             raise BadCorpus(
                 f"{shown(path)}:{number}: id {entry.id!r} comes a second time; each utterance may stand once"
@@ -130,12 +158,49 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
 
 
 def _format(lines: list[str]) -> Format:
-    filled = [line for line in lines if line.strip()]
-    if all(line.lstrip().startswith("{") for line in filled):
+    if _is_jsonl(lines):
         return "jsonl"
-    firsts = [line.split(maxsplit=1)[0] for line in filled]
+    firsts = _first_words(lines)
     looks_like_ids = all(any(char.isdigit() for char in first) for first in firsts)
     return "kaldi" if looks_like_ids and len(set(firsts)) == len(firsts) else "plain"
+
+
+def _formats(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format, Format], bool]:
+    """Return the formats of two files, and whether their lines fit both kaldi and plain."""
+    said, heard = (_first_words(lines) for lines in (reference, hypothesis))
+    if _is_jsonl(reference) or _is_jsonl(hypothesis):
+        return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
+    if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
+        return ("kaldi" if _look_like_ids(said) else "plain", "kaldi" if _look_like_ids(heard) else "plain"), False
+    if _look_like_ids(said) or len(reference) != len(hypothesis):
+        return ("kaldi", "kaldi"), False
+    if not any(len(line.split()) > 1 for line in (*reference, *hypothesis)):
+        return ("plain", "plain"), False
+    named = said != heard or (len(said) >= _MANY and not any(first.isdecimal() for first in said))
+    return ("kaldi", "kaldi") if named else ("plain", "plain"), True
+
+
+def _beside_jsonl(lines: list[str], firsts: list[str]) -> Format:
+    """Return the format of one of two files of which one or both are jsonl, so that the other has ids."""
+    if _is_jsonl(lines):
+        return "jsonl"
+    return "kaldi" if len(set(firsts)) == len(firsts) else "plain"
+
+
+def _look_like_ids(words: list[str]) -> bool:
+    """Return whether each word is another with a digit or "_" in it, and none is a number, unless 0 begins it."""
+    return len(set(words)) == len(words) and all(
+        any(char.isdigit() or char == "_" for char in word) and not (word.isdecimal() and word.lstrip("0") == word)
+        for word in words
+    )
+
+
+def _is_jsonl(lines: list[str]) -> bool:
+    return all(line.lstrip().startswith("{") for line in lines if line.strip())
+
+
+def _first_words(lines: list[str]) -> list[str]:
+    return [line.split(maxsplit=1)[0] for line in lines if line.strip()]
 
 
 def _lines(path: Path) -> list[str]:

@@ -34,6 +34,25 @@ def test_it_prints_rate_interval_and_counts(score):
     assert lines[2] == "SER: 50.00% (1 of 2 utterances with an error)"
 
 
+def test_the_format_that_was_read_stands_in_the_result(score):
+    assert score(REFERENCE, HYPOTHESIS).stdout.splitlines()[-1] == "format: kaldi"
+    spoken = '{"id": "george_yes", "text": "yes"}'
+    done = score(spoken, "george_yes no\n")
+    assert done.stdout.startswith("WER: 100.00%")
+    assert done.stdout.endswith("\nformat: jsonl of the reference, kaldi of the hypothesis\n")
+    document = json.loads(score(spoken, "george_yes no\n", "--json").stdout)
+    assert document["formats"] == {"reference": "jsonl", "hypothesis": "kaldi"}
+
+
+def test_lines_that_fit_two_formats_are_told_and_settled_by_an_option(score):
+    done = score("5 apples\n7 pears\n", "5 apple\n7 pears\n")
+    assert done.stdout.startswith("WER: 25.00%")
+    assert "fit kaldi and plain, and are read as plain; give --format kaldi if the first word" in done.stderr
+    for format, rate in (("kaldi", "50.00"), ("plain", "25.00")):
+        settled = score("5 apples\n7 pears\n", "5 apple\n7 pears\n", "--format", format)
+        assert (settled.stdout.partition("%")[0], settled.stderr) == (f"WER: {rate}", "")
+
+
 def test_alignments_show_each_utterance(score):
     output = score(REFERENCE, HYPOTHESIS, "--alignments").output
     assert "u1 (2 errors)\nREF: seven two nine ***\nHYP: seven too nine one\n           S        I\n" in output

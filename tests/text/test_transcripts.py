@@ -3,7 +3,7 @@ import json
 import pytest
 
 from sonorant.errors import BadCorpus
-from sonorant.text.transcripts import pair_up, read_speakers, read_transcripts
+from sonorant.text.transcripts import pair_up, read_pair, read_speakers, read_transcripts
 
 
 @pytest.fixture
@@ -37,6 +37,41 @@ def test_formats_are_recognised_and_read(file, text, format, texts):
 def test_a_given_format_overrules_what_lines_look_like(file):
     assert read_transcripts(file("utt1 one\n"), "plain").texts == {"1": "utt1 one"}
     assert read_transcripts(file("abc one\n"), "kaldi").texts == {"abc": "one"}
+
+
+_MANY = [f"{a}{b} x" for a in "abcd" for b in "efg"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "formats", "doubtful"),
+    [
+        ("u1 one\nu2 two\n", "u1 one\nu2 too\n", "kaldi kaldi", False),
+        ("george_yes yes\njack_no no\n", "george_yes no\njack_no yes\n", "kaldi kaldi", False),
+        ("0001 one\n0002 two\n", "0001 one\n0002 two\n", "kaldi kaldi", False),
+        ("u1 one\nu2 two\n", "u1 one\nu3 two\n", "kaldi kaldi", False),
+        ("george yes\njack no\n", "jack no\n\ngeorge yes\n", "kaldi kaldi", False),
+        ("george yes\njack no\n", "jack no\ngeorge yes\n", "kaldi kaldi", True),
+        ("\n".join(_MANY), "\n".join(_MANY), "kaldi kaldi", True),
+        ("george yes\njack no\n", "george no\njack no\n", "plain plain", True),
+        ("5 apples\n7 pears\n", "5 apple\n7 pears\n", "plain plain", True),
+        ("5 apples\n7 pears\n", "five apples\n7 pears\n", "plain plain", False),
+        ("yes\nno\n", "no\nyes\n", "plain plain", False),
+        ("one a\none b\n", "one a\none c\n", "plain plain", False),
+        ("u1 one\n", "one\n", "kaldi plain", False),
+        ('{"id": "ann", "text": "x"}', "ann x\n", "jsonl kaldi", False),
+        ("ann x\n", '{"id": "ann", "text": "x"}', "kaldi jsonl", False),
+        ('{"id": "ann", "text": "x"}', "x y\nx z\n", "jsonl plain", False),
+    ],
+)
+def test_formats_of_a_pair_are_detected_from_both_files(file, reference, hypothesis, formats, doubtful):
+    pair = read_pair(file(reference), file(hypothesis, "other"))
+    assert " ".join(one.format for one in pair) == formats
+    assert {one.doubtful for one in pair} == {doubtful}
+
+
+def test_a_given_format_of_a_pair_leaves_no_doubt(file):
+    pair = read_pair(file("5 apples\n"), file("5 apples\n", "other"), "kaldi")
+    assert [(one.format, one.texts, one.doubtful) for one in pair] == [("kaldi", {"5": "apples"}, False)] * 2
 
 
 @pytest.mark.parametrize(
