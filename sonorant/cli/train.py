@@ -18,7 +18,8 @@ from sonorant.augment.noise_folder import check_noise_folders
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.errors import SonorantError
-from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.differences import first_differences
+from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
 
@@ -55,7 +56,8 @@ def command(
 ) -> None:
     """Train on data augmented on the fly, with all services as processes of this machine.
 
-    Resumes where it stopped; exits at once when training is complete. Logs are in RUN/logs.
+    Resumes where it stopped; exits at once when training is complete. Settings that may change, as decoding's, go into
+    RUN's recipe in both cases, and are told. Logs are in RUN/logs.
 
     Exit codes: 0 training is complete; 3 it is, with rejected examples, which the last line counts (--lenient: 0);
     65 the corpus is not prepared, a noise folder is not there, or the checkpoints are another recipe's; 69 something is
@@ -80,6 +82,7 @@ def command(
         check_prepared(recipe, run, first)
         check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
+        _take_over(recipe, run)
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
             data_folder = data_folder_or_here(data)
@@ -87,11 +90,19 @@ def command(
             _train(recipe, run, data_folder, store_url, lenient, verbose)
 
 
+def _take_over(recipe: "Recipe", run: RunFolder) -> None:
+    """Write the recipe into its run, and tell which settings it changes there, of those that `check_recipe` lets."""
+    if run.recipe.is_file():
+        then, now = (one.model_dump(mode="json") for one in (load_recipe(run.recipe), recipe))
+        if found := first_differences(then, now):
+            click.echo(f"{run.recipe}: {found}", err=True)
+    atomic_write(run.recipe, dump_recipe(recipe))
+
+
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
     """Train in a run folder, its lock held."""
     from services.supervisor.cluster import Interrupted, LocalCluster
 
-    atomic_write(run.recipe, dump_recipe(recipe))
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as display:

@@ -18,7 +18,7 @@ from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.errors import BadCorpus, BadRecipe
 from sonorant.recipe import Recipe
-from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 
 
@@ -95,6 +95,22 @@ def test_rejected_examples_show_in_the_exit_code_and_the_last_line(
     result = CliRunner().invoke(command, ["--recipe", str(recipe), "--run", str(run.path), *options])
     assert result.exit_code == code
     assert result.output.splitlines()[-1].startswith(last)
+
+
+def test_a_complete_training_takes_over_settings_that_may_change(tmp_path, monkeypatch):
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    recipe, run = tmp_path / "tiny.yaml", RunFolder(tmp_path / "run")
+    recipe.write_text(dump_recipe(digits_recipe()))
+    run.path.mkdir()
+    run.recipe.write_text(dump_recipe(digits_recipe()))
+    run.totals.write_text(json.dumps({"epochs": digits_recipe().training.epochs, "train_seconds": 9.0}))
+    arguments = ["--recipe", str(recipe), "--run", str(run.path)]
+    beam = digits_recipe().decoding.beam
+    result = CliRunner().invoke(command, [*arguments, "--set", f"decoding.beam={beam + 1}"])
+    assert result.stderr == f"{run.recipe}: decoding.beam: {beam} then, {beam + 1} now\n"
+    assert load_recipe(run.recipe).decoding.beam == beam + 1
+    again = CliRunner().invoke(command, [*arguments, "--set", f"decoding.beam={beam + 1}"])
+    assert (again.exit_code, again.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
