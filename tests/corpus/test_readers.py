@@ -95,6 +95,20 @@ def test_missing_and_empty_corpora_are_named(tmp_path: Path) -> None:
         list_corpus(digits_recipe().corpus, tmp_path)
 
 
+def test_a_corpus_whose_recordings_are_all_missing_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "kaldi"
+    folder.mkdir()
+    ids = [f"u{number}" for number in range(5)]
+    (folder / "wav.scp").write_text("".join(f"{one} {tmp_path}/gone/{one}.wav\n" for one in ids))
+    (folder / "text").write_text("".join(f"{one} yes\n" for one in ids))
+    with pytest.raises(BadCorpus) as caught:
+        list_corpus(CorpusRecipe(reader="kaldi", path="kaldi"), tmp_path)
+    assert "holds no utterance in the layout that reader=kaldi expects; 5 recording(s) left out, the first: " in str(
+        caught.value
+    )
+    assert str(caught.value).count("no such file") == 3
+
+
 def test_real_librispeech_sample_is_read(data_folder: Path) -> None:
     recipe = CorpusRecipe(reader="librispeech", path="librispeech-sample")
     utterances = list_corpus(recipe, data_folder).utterances

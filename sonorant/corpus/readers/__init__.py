@@ -22,6 +22,7 @@ from sonorant.recipe.corpus import CorpusRecipe
 __all__ = ["READERS", "list_corpus"]
 
 _MOST_NAMED = 20
+_FIRST = 3
 
 READERS: dict[str, Callable[[Path], Listing]] = {
     "common_voice": read_common_voice,
@@ -69,9 +70,18 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
     if not first:
         raise BadCorpus(
             f"{shown(path)}: holds no utterance in the layout that reader={recipe.reader} expects"
+            + _left_out(listing.skipped)
             + (f"; what is there is at fault:\n{_named(faults)}" if faults else "")
         )
     return Listing(tuple(first[key] for key in sorted(first)), listing.skipped, tuple(faults))
+
+
+def _left_out(skipped: Sequence[Skipped]) -> str:
+    """Return why recordings are no utterances: the number, and the first few."""
+    if not skipped:
+        return ""
+    reasons = "; ".join(f"{entry.recording}: {entry.reason}" for entry in skipped[:_FIRST])
+    return f"; {len(skipped)} recording(s) left out, the first: {reasons}"
 
 
 def _named(faults: Sequence[Skipped]) -> str:
