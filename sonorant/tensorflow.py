@@ -96,9 +96,14 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def save_module(module: Any, folder: Path, signatures: Mapping[str, Any]) -> None:
-    """Write a SavedModel to compute with; what has no graph yet gets it without `custom_gradient`."""
+    """Write a SavedModel to compute with; what has no graph yet gets it without `custom_gradient`.
+
+    Raises OSError when the file system refuses, as `atomic_folder` expects.
+    """
     saving = _saving.set(True)
     try:
         tf.saved_model.save(module, str(folder), signatures)
+    except tf.errors.OpError as error:  # what TensorFlow makes of errors of files
+        raise OSError(error.message) from error
     finally:
         _saving.reset(saving)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from tensorflow.core.protobuf import saved_model_pb2
 
+from sonorant.atomic import atomic_folder
+from sonorant.errors import Unavailable
 from sonorant.tensorflow import as_if_absent, custom_gradient, graph_function, of_arrays, save_module, tf
 
 
@@ -76,6 +78,38 @@ def test_a_saved_module_has_no_custom_gradients_which_calls_keep(tmp_path):
         tape.watch(x)
         y = doubled(x)
     assert (y, tape.gradient(y, x)) == (6, 7)
+
+
+def test_a_module_that_the_disk_refuses_is_told_by_its_folder(tmp_path, monkeypatch):
+    def full(*_):
+        raise tf.errors.ResourceExhaustedError(None, None, "draft/variables: No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", full)
+    with (
+        pytest.raises(Unavailable, match=r"exports/1: cannot be written: draft/variables: No space left on device;"),
+        atomic_folder(tmp_path / "exports/1") as draft,
+    ):
+        save_module(tf.Module(), draft, {})
+    assert list((tmp_path / "exports").iterdir()) == []
+
+
+def test_a_file_beyond_the_largest_size_ends_a_save_as_the_disk_does(tmp_path):
+    program = f"""
+import resource, sys
+from pathlib import Path
+from sonorant.tensorflow import graph_function, save_module, tf
+module = tf.Module()
+module.weights = tf.Variable(tf.zeros(1 << 18))
+module.call = graph_function(lambda: {{"sum": tf.reduce_sum(module.weights)}}, [])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+try:
+    save_module(module, Path({str(tmp_path / "saved")!r}), {{"call": module.call}})
+except OSError as error:
+    print("refused:", error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("refused: ")
+    assert "saved/variables" in done.stdout
 
 
 def test_arrays_are_taken_by_name_in_any_order_and_none_is_written_out(monkeypatch):
