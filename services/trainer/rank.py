@@ -19,6 +19,7 @@ from services.tracking.transfer import Transfer
 from services.trainer.coordination import StageWatch
 from services.trainer.example_source import LinkedExampleSource
 from services.trainer.generation import begin_generation, run_checkpoints
+from services.trainer.initial_event import log_initial
 from services.trainer.metrics import rank_metrics
 from sonorant.atomic import atomic_write
 from sonorant.augment.chain import FEATURIZER, StageResources, build_stage
@@ -100,8 +101,7 @@ class Rank:
             on_scrape(self._metrics, lambda: rank_metrics(source.meter))
             trainer = self._trainer(source, reporter, generation, checkpoint, progress)
             if (initial := trainer.parts.initial) and self._collective.rank == 0:
-                given = {"source": initial.source, "loaded": len(initial.matching), "unmatched": initial.unmatched}
-                log.info("weights_initialised", **given)
+                log_initial(initial)
             feeder = trainer.parts.feeder
             feeder.start()
             try:

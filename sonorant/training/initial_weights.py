@@ -33,12 +33,13 @@ class Source(NamedTuple):
 class InitialWeights:
     """Weights of another model for a new one.
 
-    source: where they are from. matching: those to load. unmatched: a line for each name that is not the same in both,
-    with both shapes, or the first unit that differs.
+    source: where they are from. matching: those to load. expected: how many the model has. unmatched: a line for each
+    name that is not the same in both, with both shapes, or the first unit that differs.
     """
 
     source: str
     matching: Weights
+    expected: int
     unmatched: tuple[str, ...]
 
     @classmethod
@@ -64,7 +65,7 @@ class InitialWeights:
                 f"training.init_from={source}: no weight has the same name, shape and units as one of this model: "
                 f"{'; '.join(unmatched[:4])}; take a run of a like model, or remove the key"
             )
-        return cls(source, matching, unmatched)
+        return cls(source, matching, len(own), unmatched)
 
     def load(self, model: Model) -> None:
         """Set the model's matching weights; its others stay."""
