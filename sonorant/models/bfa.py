@@ -21,6 +21,10 @@ class Bfa(AttentionModel):
             return decoder_applications(path, self.framing.frames(vectors))
         return super().applications(path, vectors)
 
+    def products(self, vectors: int) -> dict[str, Applications]:
+        """See `Model`: the weighted sum over all frames for each label."""
+        return {"attention": Applications(label=self.framing.frames(vectors) * self.encoded_size)}
+
     def _new_encoder(self, inputs: int, seed: int) -> BidirectionalEncoder:
         return BidirectionalEncoder(inputs, self.recipe.layers, self.recipe.cells, self.recipe.pooling, seed)
 

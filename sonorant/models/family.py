@@ -174,6 +174,14 @@ class Model(keras.Model):
         del path
         return Applications(audio=self.framing.frames(vectors))
 
+    def products(self, vectors: int) -> Mapping[str, Applications]:
+        """Return multiplications in products of two tensors that are no weights, as of attention, by the layer's name.
+
+        audio, label: as of `Applications`; by default there are none.
+        """
+        del vectors
+        return {}
+
     @property
     def parameters(self) -> int:
         """Number of values of all weights, trained or not."""

@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass
 
-__all__ = ["SECONDS", "Inspection", "LayerFigures"]
+__all__ = ["LABELS", "SECONDS", "Inspection", "LayerFigures"]
 
 SECONDS = 10.0
 """Length of the utterance whose operations are counted; the longer, the more of them attention has for a label."""
+
+LABELS = 100
+"""Labels that a language model's attention has for the one whose operations are counted, itself among them."""
 
 
 @dataclass(frozen=True)
 class LayerFigures:
     """A layer. shapes: of its weights, by name; parameters: trained and not.
 
-    Operations are multiplications and additions of the products with weights: two for each weight and vector.
+    Operations are multiplications and additions of matrix products: two for each weight and vector, and those of
+    attention without weights.
     """
 
     name: str

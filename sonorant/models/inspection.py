@@ -55,6 +55,9 @@ def _layers(model: Model, vectors: int) -> tuple[LayerFigures, ...]:
         times = model.applications(path, vectors)
         audio[layer] = audio.get(layer, 0.0) + flops * times.audio / SECONDS
         label[layer] = label.get(layer, 0.0) + flops * times.label
+    for layer, count in model.products(vectors).items():
+        audio[layer] += 2 * count.audio / SECONDS
+        label[layer] += 2 * count.label
     return tuple(
         LayerFigures(layer, own, sum(int(np.prod(s)) for s in own.values()), audio[layer], label[layer])
         for layer, own in shapes.items()

@@ -85,6 +85,11 @@ class Mocha(AttentionModel, Monotonic):
         each = self.window if layer == "chunkwise" and name in ("key", "energy") else 1
         return Applications(audio=each * self.framing.frames(vectors), label=each)
 
+    def products(self, vectors: int) -> dict[str, Applications]:
+        """See `Model`: the weighted sum over a chunk, as often as its energies are computed."""
+        each = self.window * self.encoded_size
+        return {"chunkwise": Applications(audio=each * self.framing.frames(vectors), label=each)}
+
     @property
     def _attention(self) -> MonotonicAttention:
         attention = self.decoder.attention

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from sonorant.models.applications import Applications
+from sonorant.models.figures import LABELS
 from sonorant.models.half_precision import Dense
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.section import TransformerLmRecipe
@@ -58,6 +60,12 @@ class TransformerLm(LanguageModel):
             hidden += self._attend(layer, normal, keys, values, None)
             hidden += _feed_forward(layer, hidden)
         return tf.nn.log_softmax(self.projection(self.norm(hidden)))[:, :, 0], after
+
+    def products(self, vectors: int) -> dict[str, Applications]:
+        """See `Model`: energies and the weighted sum over as many labels as `LABELS`, of all heads, in each layer."""
+        del vectors
+        each = Applications(label=2 * LABELS * self.recipe.size)
+        return {f"layer_{i}_attended": each for i in range(self.recipe.layers)}
 
     def _attend(
         self, layer: "_Layer", normal: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, seen: tf.Tensor | None

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sonorant.models.figures import SECONDS, Inspection
+from sonorant.models.figures import LABELS, SECONDS, Inspection
 
 __all__ = ["render_inspection"]
 
@@ -24,7 +24,8 @@ def render_inspection(figures: Inspection, origin: str) -> RenderableType:
 
 
 def _of_text(figures: Inspection) -> list[RenderableType]:
-    return [Text(f"operations of matrix products: {_operations(figures.flops_per_label)} a label")]
+    count = _operations(figures.flops_per_label)
+    return [Text(f"operations of matrix products: {count} a label, the last of {LABELS}")]
 
 
 def _of_speech(figures: Inspection) -> list[RenderableType]:

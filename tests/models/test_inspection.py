@@ -81,7 +81,7 @@ def test_pooling_makes_layers_cheaper_and_the_decoder_runs_once_a_label():
     assert by_name["ctc"].flops_per_second == pytest.approx(2 * 6 * (UNITS + 1) * VECTORS_PER_SECOND / 4)
     frames = 10 * VECTORS_PER_SECOND / 4  # of the utterance of 10 s
     assert by_name["attention"].flops_per_second == pytest.approx(2 * (6 * 8 + 6) * VECTORS_PER_SECOND / 4)
-    assert by_name["attention"].flops_per_label == pytest.approx(2 * (5 * 8 + frames * (8 + 8)))
+    assert by_name["attention"].flops_per_label == pytest.approx(2 * (5 * 8 + frames * (8 + 8 + 6)))
     assert by_name["decoder_lstm"].flops_per_label == 2 * (7 + 6 + 5) * 4 * 5
     assert by_name["decoder"].flops_per_label == 2 * ((5 + 7 + 6) * 6 + 3 * (UNITS + 1))
     assert by_name["lstm_0_forward"].flops_per_label == 0
@@ -93,7 +93,9 @@ def test_a_monotonic_decoder_looks_at_each_frame_once_and_reads_once_a_label():
     by_name = {layer.name: layer for layer in figures_of(family="mocha", chunk=2, **model).layers}
     assert by_name["lstm_1"].flops_per_second == pytest.approx(2 * (3 + 3) * 12 * VECTORS_PER_SECOND / 2)
     assert by_name["monotonic"].flops_per_second == pytest.approx(2 * (5 * 8 + 3 * 8 + 8) * VECTORS_PER_SECOND / 2)
-    assert by_name["chunkwise"].flops_per_label == 2 * (5 * 8 + 2 * (3 * 8 + 8))
+    chunk = 5 * 8 + 2 * (3 * 8 + 8) + 2 * 3  # query, energies of two frames, their weighted sum
+    assert by_name["chunkwise"].flops_per_label == 2 * chunk
+    assert by_name["chunkwise"].flops_per_second == pytest.approx(2 * chunk * VECTORS_PER_SECOND / 2)
     assert by_name["decoder_lstm"].flops_per_label == 2 * (7 + 3 + 5) * 4 * 5
 
 
@@ -144,6 +146,15 @@ def test_a_language_model_costs_by_the_label_and_has_no_latency(tmp_path):
     assert "tiny-lm: lstm_lm, text, 32 units" in done.output
     assert "flop a label" in done.output
     assert "latency" not in done.output
+
+
+def test_attention_of_a_transformer_costs_by_the_labels_before(tmp_path):
+    model = {"family": "transformer_lm", "layers": 2, "size": 8, "heads": 2, "feed_forward": 12, "embedding": 6}
+    recipe = Recipe.model_validate(text_recipe().model_dump(mode="json") | {"model": model})
+    layer = 4 * 8 * 8 + 2 * 8 * 12 + 2 * 100 * 8  # projections, feed-forward, energies and weighted sum of 100 labels
+    assert inspect_model(recipe, units=4).flops_per_label == 2 * (6 * 8 + 2 * layer + 8 * 5)
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(recipe))
+    assert "flop a label, the last of 100" in CliRunner().invoke(command, [str(tmp_path)]).output
 
 
 def test_of_an_ensemble_each_member_is_shown(tmp_path):
