@@ -17,7 +17,7 @@ from sonorant.errors import BadAudio, Unavailable
 from sonorant.file_names import fault_of, path_fault, shown
 from sonorant.recipe.corpus import CorpusRecipe
 
-__all__ = ["Reading", "read_segment"]
+__all__ = ["BadSegment", "Reading", "read_segment"]
 
 _ROUNDING_S = 0.05  # manifests round durations; a segment that ends this close to its recording's end ends there
 _LOUDEST = 4.0  # far beyond 1, the samples are not in [-1, 1] at all
@@ -28,6 +28,10 @@ _RATES_HZ = range(1000, 768001)
 _MP3_ROUNDING = 1152  # samples of a frame: libsndfile's estimate is that close if all frames have one bit rate
 _MOST_SAMPLES_AT_ONCE = 1 << 31
 _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
+
+
+class BadSegment(BadAudio):
+    """A stretch that its recording does not have, or of a length that the recipe does not take."""
 
 
 class Reading(NamedTuple):
@@ -45,8 +49,8 @@ class Reading(NamedTuple):
 def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
     """Read at `recipe.sample_rate_hz`: the segment's channel, else the recipe's, or the mean of all.
 
-    Formats: `containers.VERIFIABLE`. Raises BadAudio for what is no audio, is
-    cut short, holds NaN, or is too short or long; Unavailable if the file system fails.
+    Formats: `containers.VERIFIABLE`. Raises BadAudio for what is no audio, is cut short or holds NaN; BadSegment for
+    what is beyond the recording, or too short or long; Unavailable if the file system fails.
     """
     path = shown(segment.path)
     channel = recipe.channel if segment.channel is None else segment.channel
@@ -117,14 +121,14 @@ def _bounds(segment: Segment, rate_hz: int, total: int, recipe: CorpusRecipe) ->
     if abs(end - total) <= _ROUNDING_S * rate_hz or total < end < total + segment.overshoot_s * rate_hz:
         end = total
     if start >= total or end > total:
-        raise BadAudio(
+        raise BadSegment(
             path, f"ends after {total / rate_hz:.2f} s; {start / rate_hz:.2f} to {end / rate_hz:.2f} s wanted"
         )
     seconds = (end - start) / rate_hz
     if seconds < recipe.min_seconds:
-        raise BadAudio(path, f"is {seconds:.3f} s long; min_seconds is {recipe.min_seconds:g}")
+        raise BadSegment(path, f"is {seconds:.3f} s long; min_seconds is {recipe.min_seconds:g}")
     if seconds > recipe.max_seconds:
-        raise BadAudio(path, f"is {seconds:.1f} s long; max_seconds is {recipe.max_seconds:g}")
+        raise BadSegment(path, f"is {seconds:.1f} s long; max_seconds is {recipe.max_seconds:g}")
     return start, end - start
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from sonorant.arrays import Waveform
 from sonorant.atomic import atomic_write
-from sonorant.corpus.audio import read_segment
+from sonorant.corpus.audio import BadSegment, Reading, read_segment
 from sonorant.corpus.plan import ShardPlan
 from sonorant.corpus.record import Record, encode_audio
 from sonorant.corpus.shards import write_shard
 from sonorant.corpus.strings import add_background
-from sonorant.corpus.utterance import Scaled, Skipped, Utterance
+from sonorant.corpus.utterance import Scaled, Segment, Skipped, Utterance
 from sonorant.delivery.example import WordSpan
 from sonorant.errors import BadAudio, RejectedExample
 from sonorant.file_names import shown
@@ -109,7 +109,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     text = _transcript(utterance, recipe)
     if not utterance.segments:
         return Record(utterance.id, utterance.speaker, text, corpus.sample_rate_hz, 0.0, "none", b""), []
-    readings = [read_segment(segment, corpus) for segment in utterance.segments]
+    readings = [_read(segment, utterance, recipe) for segment in utterance.segments]
     waveform, words = _join([reading.waveform for reading in readings], utterance, text, corpus.sample_rate_hz)
     if corpus.strings is not None and corpus.strings.background_db is not None:
         rng = generator(recipe.seed, 0, utterance.id, "background")
@@ -128,6 +128,15 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
         words=words,
     )
     return record, [reading.scaled for reading in readings if reading.scaled]
+
+
+def _read(segment: Segment, utterance: Utterance, recipe: Recipe) -> Reading:
+    """Read a segment; raises BadAudio, naming the utterance too, and its line, if it is not one of its recording."""
+    try:
+        return read_segment(segment, recipe.corpus)
+    except BadSegment as error:
+        line = f" of {utterance.line}" if utterance.line else ""
+        raise BadAudio(error.path, f"{error.reason} (utterance {shown(utterance.id)}{line})") from error
 
 
 def _transcript(utterance: Utterance, recipe: Recipe) -> str:
@@ -162,7 +171,7 @@ def check_recordings(recipe: Recipe, utterances: Sequence[Utterance]) -> list[tu
                 said = f"its transcript {utterance.text!r} has {len(words)} words; strings join single ones"
                 raise BadAudio(shown(utterance.segments[0].path), said)
             for segment in utterance.segments:
-                read_segment(segment, recipe.corpus)
+                _read(segment, utterance, recipe)
         except BadAudio as error:
             bad.append((utterance.id, Skipped(error.path, error.reason)))
     return bad

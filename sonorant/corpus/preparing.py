@@ -1,7 +1,9 @@
 """From a recipe and a data folder to shards, units and a dataset card; goes on where it was interrupted."""
 
 import json
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -29,6 +31,7 @@ __all__ = ["Prepared", "Progress", "prepare"]
 
 _CHECKED_AT_ONCE = 250
 _SHOWN = 5  # skipped recordings in a message
+_OF_ONE = re.compile(r"'.*?'|\".*?\"|\d[\d.]*")
 
 Progress = Callable[[str, int, int], None]
 """Gets the current activity, the number done, and the total."""
@@ -248,4 +251,12 @@ def _refuse_if_strict(skipped: Sequence[Skipped], strict: bool) -> None:
 
 
 def _shown(skipped: Sequence[Skipped]) -> str:
-    return "; ".join(f"{entry.recording}: {entry.reason}" for entry in skipped[:_SHOWN])
+    """Return the first recordings, those with the commonest reason before others: it tells what is wrong in general."""
+    count = Counter(map(_reason, skipped))
+    first = sorted(skipped, key=lambda entry: -count[_reason(entry)])[:_SHOWN]
+    return "; ".join(f"{entry.recording}: {entry.reason}" for entry in first)
+
+
+def _reason(entry: Skipped) -> str:
+    """Return the reason without what is of this recording alone: quotations and numbers."""
+    return _OF_ONE.sub("", entry.reason)

@@ -1,6 +1,6 @@
 """An utterance as a corpus describes it: pieces of recordings, and their transcript."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 __all__ = ["Listing", "Scaled", "Segment", "Skipped", "Utterance"]
@@ -28,7 +28,8 @@ class Utterance:
     segments: joined in this order; none: it is text alone. pauses_s: empty, or the silence before, between and after
     them (one more than segments); then `text` has a word for each segment, in the recipe's spelling, and it is known
     where it is spoken. take: which repetition of this text by this speaker it is, where the corpus numbers them. split:
-    train, dev or test, if the corpus itself assigns it to one.
+    train, dev or test, if the corpus itself assigns it to one; None: the recipe does. line: which describes it, as
+    FILE:NUMBER, for messages; empty where none does.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Utterance:
     pauses_s: tuple[float, ...] = ()
     take: int | None = None
     split: str | None = None
+    line: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

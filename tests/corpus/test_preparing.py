@@ -343,6 +343,17 @@ def test_nothing_usable_for_training_is_an_error(corpus: Path) -> None:
         run(digits_recipe(), corpus)
 
 
+def test_of_strings_of_sentences_the_commonest_reason_comes_first(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(), RATE_HZ)
+    texts = ["", "yes I do", "no you don't", "go on then"]
+    lines = [{"audio_filepath": "a.wav", "duration": 0.3, "text": text, "id": str(i)} for i, text in enumerate(texts)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    recipe = digits_recipe(reader="manifest", path="all.jsonl", splits={})
+    with pytest.raises(BadCorpus, match=r"4 cannot be used, the first: .*'yes I do' has 3 words") as caught:
+        run(recipe, tmp_path)
+    assert str(caught.value).index("has no words") > str(caught.value).index("go on then")
+
+
 def test_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
     (corpus.parent / "run").write_text("a file where the folder should be")
     with pytest.raises(Unavailable, match="run/shards: cannot be written"):

@@ -86,6 +86,18 @@ def test_duplicate_ids_name_both_recordings(corpus: Path) -> None:
         list_corpus(digits_recipe().corpus, corpus)
 
 
+def test_a_clip_that_is_listed_twice_is_named_with_both_lines(tmp_path: Path) -> None:
+    (tmp_path / "cv" / "clips").mkdir(parents=True)
+    (tmp_path / "cv" / "clips" / "a.mp3").touch()
+    lines = ["client_id\tpath\tsentence", "ann\ta.mp3\tYes.", "", "bob\ta.mp3\tNo."]
+    (tmp_path / "cv" / "validated.tsv").write_text("\n".join(lines))
+    said = (
+        r"'a' is used twice: .*a.mp3 \(in .*validated.tsv:2\) and .*a.mp3 \(in .*validated.tsv:4\); ids must be unique"
+    )
+    with pytest.raises(BadCorpus, match=said):
+        list_corpus(CorpusRecipe(reader="common_voice", path="cv"), tmp_path)
+
+
 def test_missing_and_empty_corpora_are_named(tmp_path: Path) -> None:
     told = r"no such corpus; .*--data or SONORANT_DATA; on Kubernetes, the volume of data.claim must have digits at its"
     with pytest.raises(BadCorpus, match=told):

@@ -60,9 +60,7 @@ def test_a_tokenizer_that_spells_no_transcript_is_refused(tmp_path: Path, shards
     recipe, folder = _spoken(tmp_path, ["x", "a x"], tokenizer="tokenizer.json")
     with (folder / "all.jsonl").open("a") as manifest:
         manifest.write('\n{"audio_filepath": "gone.wav", "duration": 1.0, "text": "a", "id": "a"}')
-    with pytest.raises(
-        BadCorpus, match=r"none of the recordings for training can be used; the first: .*gone.*u0: .*'x'"
-    ):
+    with pytest.raises(BadCorpus, match=r"none of the recordings for training can be used; the first: u0: .*'x'.*gone"):
         _prepared(recipe, folder, shards)
     assert not (shards / "card.json").exists()
 

@@ -62,8 +62,8 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
     faults = list(listing.faults)
     for utterance in listing.utterances:
         if (other := first.setdefault(utterance.id, utterance)) is not utterance:
-            paths = (shown(one.segments[0].path) for one in (other, utterance))
-            used = f"id {utterance.id!r} is used twice: {' and '.join(paths)}; ids must be unique"
+            places = (_place(one) for one in (other, utterance))
+            used = f"id {utterance.id!r} is used twice: {' and '.join(places)}; ids must be unique"
             faults.append(Skipped(shown(utterance.segments[0].path), used))
     if faults and not lenient:
         raise BadCorpus(_named(faults))
@@ -74,6 +74,11 @@ def list_corpus(recipe: CorpusRecipe, data_folder: Path, *, lenient: bool = Fals
             + (f"; what is there is at fault:\n{_named(faults)}" if faults else "")
         )
     return Listing(tuple(first[key] for key in sorted(first)), listing.skipped, tuple(faults))
+
+
+def _place(utterance: Utterance) -> str:
+    path = shown(utterance.segments[0].path)
+    return f"{path} (in {utterance.line})" if utterance.line else path
 
 
 def _left_out(skipped: Sequence[Skipped]) -> str:

@@ -78,4 +78,4 @@ def _entry(line: Line, row: dict[str, str], clips: Path) -> Utterance | Skipped:
         return line.left_out(f"{row['path']} has an empty sentence")
     if fault := path_fault(clip):
         return line.left_out(f"clips/{row['path']}: {fault}")
-    return Utterance(clip.stem, (Segment(clip),), row["sentence"], row["client_id"])
+    return Utterance(clip.stem, (Segment(clip),), row["sentence"], row["client_id"], line=line.position)

@@ -64,7 +64,8 @@ def read_kaldi(folder: Path) -> Listing:
         elif speakers is not None and len(names := speakers[key].value.split()) > 1:
             faults.append(speakers[key].line.left_out(f"{key} has {len(names)} speakers; expected one, without spaces"))
         else:
-            utterances.append(Utterance(key, (piece.segment,), row.value, speakers[key].value if speakers else ""))
+            speaker, position = speakers[key].value if speakers else "", piece.line.position
+            utterances.append(Utterance(key, (piece.segment,), row.value, speaker, line=position))
     for key, row in transcripts.items():
         if key not in pieces and key not in refused:
             faults.append(row.line.left_out(f"{key} has no line in {shown(source)}"))

@@ -5,6 +5,7 @@ As in lhotse, a relative path of a source starts at the current folder of the co
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +57,7 @@ def read_lhotse(folder: Path) -> Listing:
             hint = "" if path.is_absolute() else "; as in lhotse, relative paths start at the current folder"
             skipped.append(line.left_out(f"supervision {found.id}: {shown(path)}: {fault}{hint}"))
         else:
-            utterances.append(found)
+            utterances.append(replace(found, line=line.position))
     return Listing(tuple(utterances), tuple(skipped), tuple(faults))
 
 

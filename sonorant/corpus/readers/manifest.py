@@ -8,7 +8,7 @@ from typing import Any
 
 from sonorant.corpus.readers.json_fields import audio_path, name, object_of, seconds, shortened, string
 from sonorant.corpus.readers.own_splits import OWN_SPLITS
-from sonorant.corpus.readers.text_lines import text_lines
+from sonorant.corpus.readers.text_lines import Line, text_lines
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 
 __all__ = ["read_manifest"]
@@ -31,7 +31,7 @@ def read_manifest(path: Path) -> Listing:
         if not line.text.strip():
             continue
         try:
-            utterance = _utterance(line.text, path.parent)
+            utterance = _utterance(line, path.parent)
         except ValueError as error:
             faults.append(line.left_out(str(error)))
             continue
@@ -42,8 +42,8 @@ def read_manifest(path: Path) -> Listing:
     return Listing(tuple(utterances), faults=tuple(faults))
 
 
-def _utterance(line: str, folder: Path) -> Utterance:
-    entry = object_of(line, "audio_filepath, duration and text")
+def _utterance(line: Line, folder: Path) -> Utterance:
+    entry = object_of(line.text, "audio_filepath, duration and text")
     audio = string(entry, "audio_filepath")
     path = audio_path("audio_filepath", audio, folder)
     duration_s = seconds(entry, "duration")
@@ -55,7 +55,8 @@ def _utterance(line: str, folder: Path) -> Utterance:
     stem = Path(audio).with_suffix("").as_posix()
     key = name(entry, "id") or (stem if offset_s is None else f"{stem}@{offset_s:.15g}")
     segment = Segment(path, offset_s or 0.0, duration_s)
-    return Utterance(key, (segment,), string(entry, "text"), name(entry, "speaker"), split=_split(entry))
+    speaker, split = name(entry, "speaker"), _split(entry)
+    return Utterance(key, (segment,), string(entry, "text"), speaker, split=split, line=line.position)
 
 
 def _split(entry: dict[str, Any]) -> str | None:

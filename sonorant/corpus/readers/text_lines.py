@@ -27,9 +27,14 @@ class Line(NamedTuple):
     text: str
     fault: str = ""
 
+    @property
+    def position(self) -> str:
+        """File and number, as messages name a line."""
+        return f"{shown(self.path)}:{self.number}"
+
     def left_out(self, fault: str) -> Skipped:
         """Return the entry with this line's position and fault."""
-        return Skipped(f"{shown(self.path)}:{self.number}", fault)
+        return Skipped(self.position, fault)
 
 
 def text_lines(path: Path) -> Iterator[Line]:

@@ -45,6 +45,11 @@ def test_without_segments_a_recording_is_an_utterance(folder: Path) -> None:
     assert not listing.faults
 
 
+def test_an_utterance_names_the_line_of_its_segment(folder: Path) -> None:
+    tables = {"wav_scp": "a wavs/a.wav\n", "text": "u GO\n", "segments": "\nu a 0 1\n"}
+    assert read(folder, **tables).utterances[0].line == f"{folder}/segments:2"
+
+
 def test_a_speaker_of_two_words_is_a_fault(folder: Path) -> None:
     listing = read(folder, wav_scp="a wavs/a.wav\n", text="a x\n", utt2spk="a ann b\n")
     assert listing.utterances == ()
