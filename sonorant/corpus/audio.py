@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ _UNBOUNDED = ("FLOAT", "DOUBLE")  # what is beyond 1 there is not the codec's do
 _RATES_HZ = range(1000, 768001)
 _MP3_ROUNDING = 1152  # samples of a frame: libsndfile's estimate is that close if all frames have one bit rate
 _MOST_SAMPLES_AT_ONCE = 1 << 31
+_INSPECTED = 1 << 12  # files whose inspection is kept; their segments come shuffled
 _SYSTEM_ERROR = 2  # libsndfile's code for: it is the machine that failed
 
 
@@ -76,6 +78,31 @@ def read_segment(segment: Segment, recipe: CorpusRecipe) -> Reading:
     return Reading(np.ascontiguousarray(samples, np.float32), scaled)
 
 
+class _Inspected(NamedTuple):
+    """Why a file is not whole, or None; of MP3, `containers.mp3_samples`."""
+
+    fault: str | None
+    mp3_samples: int | None = None
+
+
+@lru_cache(maxsize=_INSPECTED)
+def _inspected(path: Path, size: int, mtime_ns: int) -> _Inspected:
+    """Inspect a file of this size and time, once for all of its segments: all frames of MP3, all pages of Ogg."""
+    del mtime_ns
+    if size == 0:
+        return _Inspected("is an empty file")
+    descriptor = _open(path)
+    try:
+        fault = shortfall(descriptor)
+        return _Inspected(fault, None if fault else mp3_samples(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, int]]:
     """Open a recording that is whole, and give its frames, one sample of each channel.
@@ -87,14 +114,16 @@ def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, int]]:
         raise BadAudio(name, fault)
     try:
         # By its descriptor: soundfile takes no name that is not UTF-8, and takes .raw for samples without a header.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = _open(path)
         try:
-            if fault := "is an empty file" if os.fstat(descriptor).st_size == 0 else shortfall(descriptor):
-                raise BadAudio(name, fault)
+            status = os.fstat(descriptor)
+            inspected = _inspected(path, status.st_size, status.st_mtime_ns)
+            if inspected.fault:
+                raise BadAudio(name, inspected.fault)
             with soundfile.SoundFile(descriptor, closefd=False) as file:
                 if file.format not in VERIFIABLE:
                     raise BadAudio(name, f"is in format {file.format}, whose end has no mark; convert it to FLAC")
-                counted = mp3_samples(descriptor) if file.format == "MP3" else None
+                counted = inspected.mp3_samples if file.format == "MP3" else None
                 if counted is not None and counted - file.frames > _MP3_ROUNDING:
                     found = f"has {counted} samples, of which libsndfile finds {file.frames}, as no frame counts them"
                     raise BadAudio(name, f"{found}; convert it to FLAC")

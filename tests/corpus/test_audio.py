@@ -222,7 +222,8 @@ def test_what_a_lossy_codec_overshoots_is_not_the_recordings_doing(tmp_path: Pat
 def test_what_the_machine_cannot_read_is_not_the_recordings_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _wav(tmp_path / "a.wav")
+    for name in ("a.wav", "b.wav"):
+        _wav(tmp_path / name)
 
     def fail(error: Exception) -> Callable[..., None]:
         def failing(*_: object, **__: object) -> None:
@@ -234,8 +235,8 @@ def test_what_the_machine_cannot_read_is_not_the_recordings_fault(
     with pytest.raises(Unavailable, match=r"a\.wav: cannot be read: System error"):
         read_segment(Segment(tmp_path / "a.wav"), RECIPE)
     monkeypatch.setattr(audio, "shortfall", fail(OSError(errno.EIO, os.strerror(errno.EIO))))
-    with pytest.raises(Unavailable, match=r"a\.wav: cannot be read: Input/output error; look at its disk"):
-        read_segment(Segment(tmp_path / "a.wav"), RECIPE)
+    with pytest.raises(Unavailable, match=r"b\.wav: cannot be read: Input/output error; look at its disk"):
+        read_segment(Segment(tmp_path / "b.wav"), RECIPE)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +292,21 @@ def test_a_tag_before_frames_that_nothing_counts_is_no_sound(tmp_path: Path) -> 
     (tmp_path / "a.mp3").write_bytes(b"ID3\x04\0\0\0\0\x07\x76" + bytes(1014) + frames)
     assert soundfile.info(tmp_path / "a.mp3").frames > len(expected)
     np.testing.assert_array_equal(read_segment(Segment(tmp_path / "a.mp3"), at_32_khz), expected)
+
+
+def test_frames_are_walked_once_for_all_segments_of_a_recording(tmp_path: Path, monkeypatch) -> None:
+    walked = []
+    for name in ("shortfall", "mp3_samples"):
+        walk = getattr(audio, name)
+        monkeypatch.setattr(audio, name, lambda descriptor, walk=walk: walked.append(descriptor) or walk(descriptor))
+    frames = _without_count(tmp_path / "a.mp3", compression_level=0.5)
+    (tmp_path / "a.mp3").write_bytes(frames)
+    for start_s in (0.0, 0.1, 0.2):
+        assert len(read_segment(Segment(tmp_path / "a.mp3", start_s, 0.2), RECIPE)) == 1600
+    assert len(walked) == 2
+    (tmp_path / "a.mp3").write_bytes(frames[:-7])
+    with pytest.raises(BadAudio, match="is cut short"):
+        read_segment(Segment(tmp_path / "a.mp3", 0.0, 0.2), RECIPE)
 
 
 def test_frames_of_many_sizes_that_nothing_counts_are_refused(tmp_path: Path) -> None:
