@@ -22,7 +22,7 @@ _HALFWIDTH_JAMO = {
 # Only these words lose a letter before an apostrophe; in quelqu'un and presqu'île it belongs to the word.
 _ELIDED = r"(?<![\w'\u2019])((?:(?:[cçdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['\u2019])+)"  # several in j'l'ai
 _ELIDED_APART = re.compile(rf"{_ELIDED}\s+(?=\w)", re.IGNORECASE)
-_ELIDED_BEFORE_QUOTE = re.compile(rf'{_ELIDED}\s*(?:["\u201c\u201e]|[\u00ab\u2039]\s*)(?=\w)', re.IGNORECASE)
+_ELIDED_BEFORE_QUOTE = re.compile(rf'{_ELIDED}\s*(?:["\u2018\u201c\u201e]|[\u00ab\u2039]\s*)(?=\w)', re.IGNORECASE)
 _ELIDED_IN_FRONT = re.compile(rf"{_ELIDED}(?=\w)", re.IGNORECASE)
 # Soft hyphen, word joiner, byte order mark, marks of direction; joiners stay, as Indic and Persian spelling has them.
 _UNSEEN = (0x00AD, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF)
@@ -41,6 +41,7 @@ def normalise(text: str, recipe: TextRecipe) -> str:
     """
     text = text.translate(_WITHOUT_UNSEEN)
     if recipe.punctuation == "strip":
+        text = unicodedata.normalize("NFC", text)  # else an accent stands between letter and apostrophe
         text = _ACCENT_FOR_APOSTROPHE.sub("'", text).replace("\u00b4", " ")  # NFKC makes a space and an accent of it
     text = _nfkc(text)
     if recipe.lowercase:

@@ -40,6 +40,7 @@ texts = st.text() | st.text("'’´` aelLnquœÉé\u0301\u0327ㅋ안각ﾡ
         ("5 ‰ (§ 3)", "5 ‰ § 3"),
         ("cafe\u0301", "café"),
         ("don´t don`t `quoted´", "don't don't quoted"),
+        ("cafe\u0301´s cafe\u0301`s", "café's café's"),
         ("ㅋㅋ ㅇㅋ ᄒ\u1161\u11ab", "ㅋㅋ ㅇㅋ 한"),
         ("ﾡﾢ", "ㄱㄲ"),
         ("", ""),
@@ -78,6 +79,7 @@ def test_english(text, expected):
         ("« l’œuvre » E\u0301tat", "l'œuvre état", "l' œuvre état"),
         ("J'l'ai vu, j' l' ai", "j'l'ai vu j'l'ai", "j' l' ai vu j' l' ai"),
         ("l’« eau » d'\"ici\" qu'“on”", "l'eau d'ici qu'on", "l' eau d' ici qu' on"),
+        ("l'‘eau’ d’ ‘ici’", "l'eau d'ici", "l' eau d' ici"),
         ('un "l\'" suivi', "un l suivi", "un l suivi"),
     ],
 )
