@@ -52,4 +52,5 @@ def command(
     if hours is None:
         click.echo(f"nothing to do in {folder}")
     else:
-        click.echo(f"{len(script.texts)} utterances, {hours:.3f} h, {speakers} speaker(s) in {manifest}")
+        spoken = min(speakers, len(script.texts))
+        click.echo(f"{len(script.texts)} utterances, {hours:.3f} h, {spoken} speaker(s) in {manifest}")

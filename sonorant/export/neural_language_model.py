@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from sonorant.export.c_library import TensorFlowError, version
-from sonorant.export.manifest import LANGUAGE_MODEL, BadExport, read_manifest, verify_files
+from sonorant.export.manifest import LANGUAGE_MODEL, MANIFEST, BadExport, read_manifest, verify_files
 from sonorant.export.saved_session import load_signatures
 from sonorant.models.tensor_language_model import TensorLanguageModel
 from sonorant.text.units import Units
@@ -23,6 +23,11 @@ class ExportedLanguageModel(TensorLanguageModel):
 
 def load_language_model(folder: Path) -> ExportedLanguageModel:
     """Load the language model in `folder`; raises BadExport if it is none, or damaged."""
+    if not (folder / MANIFEST).exists():
+        raise BadExport(
+            f"{folder}: a folder without {MANIFEST}; expected the file of an n-gram model, or an exported language "
+            "model, RUN/exports/<model>/<version>"
+        )
     manifest = read_manifest(folder)
     if manifest.signature != LANGUAGE_MODEL:
         raise BadExport(f"{folder}: recognizes speech; expected a language model, as of a recipe with reader: text")

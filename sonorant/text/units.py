@@ -132,8 +132,9 @@ class Units:
             kind, symbols, jamo = document["kind"], tuple(document["symbols"]), document.get("jamo", False)
             model = base64.b64decode(_model_of(document), validate=True)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+            reason = f"has no key {error}" if isinstance(error, KeyError) else error
             raise BadCorpus(
-                f"{name}: {error}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
+                f"{name}: {reason}; expected what `sonorant prepare` or `sonorant tokenizer` writes: make it again"
             ) from error
         if kind not in get_args(Kind) or not all(isinstance(s, str) for s in symbols) or not isinstance(jamo, bool):
             raise BadCorpus(f"{name}: kind={kind!r} with {len(symbols)} symbols: unknown kind, or symbols not text")

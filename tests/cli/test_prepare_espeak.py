@@ -60,6 +60,12 @@ def test_one_seed_gives_the_same_samples_and_a_longer_corpus_begins_with_a_short
 
 
 @needs_espeak
+def test_speakers_who_say_nothing_are_not_counted(folder: Path) -> None:
+    done = espeak(folder, "g.yaml", "-o", "one", "--utterances", "1", "--speakers", "3")
+    assert done.stdout.endswith(f" h, 1 speaker(s) in {Path('one/manifest.jsonl')}\n")
+
+
+@needs_espeak
 def test_speech_begins_and_ends_in_the_quiet_of_a_room(folder: Path) -> None:
     """As an utterance in service does, for which comfort noise takes the place of what is not there."""
     assert espeak(folder, "words.txt", "-o", "out", "--utterances", "6", "--speakers", "2").returncode == 0

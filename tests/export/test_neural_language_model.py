@@ -113,6 +113,16 @@ def test_a_recognizers_export_has_a_copy_and_its_search_is_fused(pair, tmp_path)
         load_exported(path)
 
 
+def test_a_folder_that_is_no_export_is_told_what_a_language_model_may_be(pair, tmp_path):
+    _, folder = pair
+    for path in (tmp_path, folder.parent):
+        lm = {"decoding": {"lm": {"path": str(path)}}}
+        recipe = Recipe.model_validate(babble_recipe().model_dump(mode="json") | lm)
+        said = rf"^{path}: a folder without manifest\.json; expected the file of an n-gram model, or an exported"
+        with pytest.raises(BadExport, match=said):
+            export_model(babble_model(recipe), recipe, UNITS, tmp_path / "exports")
+
+
 def test_a_language_model_of_other_units_is_refused_before_anything_is_written(pair, tmp_path):
     _, folder = pair
     recipe = Recipe.model_validate(

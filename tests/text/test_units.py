@@ -192,6 +192,11 @@ def test_a_text_that_is_no_units_json_is_refused(text):
         Units.from_json(text)
 
 
+def test_a_missing_key_is_told_as_one():
+    with pytest.raises(BadCorpus, match=r"^tokenizer\.json: has no key 'kind'; expected what"):
+        Units.from_json("{}", "tokenizer.json")
+
+
 def test_a_symbol_that_stands_twice_is_named():
     with pytest.raises(BadCorpus, match=r"^tokenizer\.json: symbol 'b' stands twice"):
         Units.from_json('{"kind": "characters", "symbols": [" ", "b", "a", "b"]}', "tokenizer.json")
