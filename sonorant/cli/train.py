@@ -4,7 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -92,11 +92,11 @@ def command(
 
 def _take_over(recipe: "Recipe", run: RunFolder) -> None:
     """Write the recipe into its run, and tell which settings it changes there, of those that `check_recipe` lets."""
-    if run.recipe.is_file():
-        then, now = (one.model_dump(mode="json") for one in (load_recipe(run.recipe), recipe))
-        if found := first_differences(then, now):
-            click.echo(f"{run.recipe}: {found}", err=True)
+    then = load_recipe(run.recipe) if run.recipe.is_file() else recipe
     atomic_write(run.recipe, dump_recipe(recipe))
+    if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
+        with suppress(OSError):  # a full disk behind standard error stops no training
+            click.echo(f"{run.recipe}: {found}", err=True)
 
 
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
