@@ -76,7 +76,7 @@ def command(
         check_recipe(shared.folder.checkpoints, recipe, warn=partial(click.echo, err=True))
         prepared = _prepare(shared, recipe, find_data_folder(data), jobs=jobs, strict=strict, lenient=lenient)
     _report(prepared, shared.folder)
-    if not recipe.of_text:
+    if not recipe.of_text and recipe.corpus.splits.by != "corpus":
         _warn_of_empty_splits(prepared, recipe)
     if prepared.skipped and not lenient:
         sys.exit(SOME_SKIPPED)

@@ -116,7 +116,7 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
     found = session.finish()[-1].alternatives
     samples = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
     scoring = Scoring(model.scorer.by_label, BONUS)
-    assert scoring.fusion.prior_weight == 0.3
+    assert scoring.fusion.prior_weight == 0.005
     encoded = model.finish((model.extractor(heard(model, samples)),))
     (expected,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, scoring).search([encoded])
     (plain,) = LabelBeam(model.decoder, UNITS.size, RECIPE.decoding.beam, Scoring(length_bonus=BONUS)).search([encoded])
