@@ -61,7 +61,7 @@ def test_librispeech_s_parts_are_of_the_splits_that_their_names_begin_with(tmp_p
 def test_an_utterance_of_two_splits_is_a_fault(tmp_path: Path) -> None:
     for name in ("train", "test"):
         write_kaldi(tmp_path / "corpus" / name, "u0")
-    with pytest.raises(BadCorpus, match=r"id 'u0' is used twice: .*test/u0\.wav and .*train/u0\.wav"):
+    with pytest.raises(BadCorpus, match=r"id .u0. is used twice: .*test/wav\.scp:1\) and .*train/u0\.wav .*:1"):
         homes("kaldi", tmp_path)
 
 
