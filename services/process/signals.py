@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from types import FrameType
 
-__all__ = ["Shutdown", "heed_signals", "leaving_in_order"]
+__all__ = ["TOGETHER_S", "Shutdown", "heed_signals", "leaving_in_order"]
+
+TOGETHER_S = 1.0
+"""Within which signals are one: `timeout`, a terminal and a command may send theirs to a process and to its group."""
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _ENDING = (signal.SIGTERM, signal.SIGHUP)  # beside SIGINT, which raises KeyboardInterrupt

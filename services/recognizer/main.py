@@ -18,7 +18,7 @@ from services.process.metrics import metrics_at
 from services.process.options import health_port_option, metrics_port_option, patience_option, store_option
 from services.process.parameters import NumberRange
 from services.process.program import run_program
-from services.process.signals import heed_signals
+from services.process.signals import TOGETHER_S, heed_signals
 from services.recognizer.loading import collect_rarely, load_served
 from services.recognizer.server import RecognizerServer
 from services.recognizer.version_events import log_changes
@@ -156,14 +156,18 @@ async def run_server(
 
 
 def _signalled() -> asyncio.Event:
-    """Return what SIGTERM and SIGINT set from now on; a second one ends the process at once."""
+    """Return what SIGTERM and SIGINT set from now on; a later one ends the process at once."""
     loop, signalled = asyncio.get_running_loop(), asyncio.Event()
 
     def drain() -> None:
+        if not signalled.is_set():
+            signalled.set()
+            loop.call_later(TOGETHER_S, be_ended)
+
+    def be_ended() -> None:
         for signum in _SIGNALS:
             loop.remove_signal_handler(signum)
             signal.signal(signum, signal.SIG_DFL)  # SIGINT's own would raise KeyboardInterrupt in the drain
-        signalled.set()
 
     for signum in _SIGNALS:
         loop.add_signal_handler(signum, drain)

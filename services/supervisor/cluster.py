@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 
 from services.process.restarts import RestartPolicy
+from services.process.signals import TOGETHER_S
 from services.stage.wiring import program
 from services.supervisor.child import Child
 from services.supervisor.gang import Gang, mpirun
@@ -36,6 +37,7 @@ _STAGE_ITERATION_S = 120.0  # as long as probes leave a pod
 _STAGE_GRACE_S = 1.0  # after the trainer's end nothing consumes a stage's examples
 _GRACE_S = 10.0
 _CHECKPOINT_S = 60.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
@@ -48,7 +50,7 @@ class LocalCluster:
     data_folder: with noise recordings. show: gets the coordinator's status every second. notify: gets a line
     when a hanging process is restarted. store_url: object storage that keeps the run too, or empty. Raises
     `ProcessFailed` if a process does not stay up, `Stalled` if the run stands still whatever is restarted,
-    `Interrupted` after Ctrl-C or SIGTERM; all processes have left then.
+    `Interrupted` after Ctrl-C, SIGTERM or SIGHUP; all processes have left then.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class LocalCluster:
         self._keepers: dict[Child, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None]
         self._gang: Gang | None = None
+        self._interrupted_at = 0.0
         self._watching: asyncio.Task[None] | None = None
 
     def run(self) -> None:
@@ -84,8 +87,9 @@ class LocalCluster:
         redis = LocalRedis(self._run.redis)
         work = asyncio.create_task(self._work(redis))
         interrupted = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, lambda: self._on_signal(interrupted))
+        for number in _SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has SIGHUP
+                loop.add_signal_handler(number, self._on_signal, interrupted)
         requested = asyncio.create_task(interrupted.wait())
         try:
             waited_for: set[asyncio.Future[Any]] = {work, requested, self._failed}
@@ -103,13 +107,14 @@ class LocalCluster:
             redis.remove_socket()
 
     def _on_signal(self, interrupted: asyncio.Event) -> None:
-        """Drain at the first signal, kill at the second."""
-        if interrupted.is_set():
-            if self._gang is not None:
-                self._gang.kill()
-            return
-        log.info("interrupted")
-        interrupted.set()
+        """Drain at the first signal, kill at a later one."""
+        now = time.monotonic()
+        if not interrupted.is_set():
+            log.info("interrupted")
+            self._interrupted_at = now
+            interrupted.set()
+        elif self._gang is not None and now - self._interrupted_at > TOGETHER_S:
+            self._gang.kill()
 
     async def _work(self, redis_server: LocalRedis) -> None:
         make_folder(self._run.logs)

@@ -41,7 +41,7 @@ def prepared(workplace):
     prepare(recipe, workplace / "data", RunFolder(workplace / "run"), progress=lambda doing, done, total: None)
 
 
-def sonorant(workplace, *arguments, environment=os.environ):
+def sonorant(workplace, *arguments, environment=os.environ, start_new_session=False):
     common = ["--recipe", "tiny.yaml", "--run", "run", "--data", "data"]
     return subprocess.Popen(
         [sys.executable, "-m", "sonorant.cli", *arguments, *common],
@@ -49,6 +49,7 @@ def sonorant(workplace, *arguments, environment=os.environ):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=start_new_session,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), _ROOT)))},
     )
 

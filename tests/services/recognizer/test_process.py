@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 
 import grpc
@@ -21,6 +22,7 @@ from rigs.recognizer import SPEECH, audio, interim, last
 
 from services.process.health import LIVE
 from services.process.keys import BadKeys
+from services.process.signals import TOGETHER_S
 from services.recognizer.main import _await_model, run_server
 from services.recognizer.server import RecognizerServer
 from services.recognizer.transports.http import HttpServer
@@ -55,7 +57,7 @@ def process(exports, *options):
         running.stderr.close()
 
 
-def test_sigterm_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_path):
+def test_sigterm_of_process_and_group_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_path):
     exports = store.get().folder.parent.parent
 
     async def run(port, terminate):
@@ -78,6 +80,7 @@ def test_sigterm_lets_streams_end_takes_no_new_ones_and_exits_with_0(store, tmp_
         def terminate():
             os.kill(running.pid, signal.SIGTERM)
             assert event("recognizer_draining")["streams"] == 1
+            os.kill(running.pid, signal.SIGTERM)
 
         final = asyncio.run(run(port, terminate))
         assert final.results[0].is_final
@@ -99,6 +102,7 @@ def test_a_second_signal_ends_the_drain_at_once(store, second):
         def terminate():
             os.kill(running.pid, signal.SIGINT)
             assert event("recognizer_draining")["streams"] == 1
+            time.sleep(1.2 * TOGETHER_S)
             os.kill(running.pid, second)
             assert running.wait(30) == -second
 

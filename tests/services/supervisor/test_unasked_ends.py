@@ -1,6 +1,7 @@
 """Processes that end unasked are restarted, and a second command on the run changes nothing."""
 
 import hashlib
+import os
 import signal
 
 import pytest
@@ -101,3 +102,15 @@ def test_a_demo_that_is_ended_leaves_no_training_behind(tmp_path, number, code):
     found, said = finish(demo)
     assert (found, "stopped; the same command goes on" in said) == (code, number is signal.SIGTERM), said
     eventually(lambda: not processes_of(workplace))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_a_demo_and_its_whole_group_as_of_a_closed_terminal_leaves_a_checkpoint(tmp_path, number):
+    workplace = make_workplace(tmp_path, checkpoint_every_steps=1_000_000)
+    demo = sonorant(workplace, "demo", start_new_session=True)
+    metrics = workplace / "run/metrics.jsonl"
+    eventually(lambda: metrics.exists() and metrics.stat().st_size > 0, process=demo)
+    os.killpg(demo.pid, number)  # the training gets a second one of its parent
+    code, said = finish(demo)
+    assert (code, "stopped; the same command goes on" in said) == (130, True), said
+    assert steps(workplace) > 0
