@@ -1,5 +1,6 @@
 """What a search with monotonic attention drives: a decoder whose hypotheses seek their frames while these arrive."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -41,4 +42,8 @@ class MonotonicDecoder(Protocol):
         that the utterance is over, and all attend to nothing. Of a hypothesis that does not attend, what is returned
         has no meaning: its state stays as it was.
         """
+        ...
+
+    def frame_log_probs(self, encoded: Sequence[NDArray[np.float32]]) -> Sequence[NDArray[np.float32]]:
+        """See `LabelDecoder`."""
         ...

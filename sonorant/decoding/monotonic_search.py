@@ -11,14 +11,16 @@ The score of a hypothesis is a sum over its labels, the end among them, as in `l
     sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
         + length_bonus x number of labels.
 
-What fusion adds stands beside the probabilities above, in the comparison of prefixes too. Nothing but the beam and that
-bound approximates. A hypothesis may end only where `ends.py` says; probabilities are those among the hypotheses that
-are left.
+What fusion adds stands beside the probabilities above, in the comparison of prefixes too. After the last frame joint
+CTC rescores the hypotheses that have ended, where it has a weight w: log P(y | x) is (1 - w) times that of the heads +
+w times that of CTC (Watanabe 2017, rescoring). Nothing but the beam, in which CTC has no voice, and that bound
+approximates. A hypothesis may end only where `ends.py` says; probabilities are those among the hypotheses that are
+left.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.ends import end_margins
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
+from sonorant.decoding.kernels import ctc_log_prob
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.label_gains import LabelGains
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder, States
@@ -44,29 +47,41 @@ _Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 class _Waiting:
     """Hypotheses that seek a frame.
 
-    scores: Float64[N]; labels: N; states: of the decoder, N rows each; gains: those of `LabelGains` after the labels.
+    scores: Float64[N]; log_probs: Float64[N], those of the decoder alone; labels: N; states: of the decoder, N rows
+    each; gains: those of `LabelGains` after the labels.
     """
 
     scores: NDArray[np.float64]
+    log_probs: NDArray[np.float64]
     labels: list[_Labels]
     states: States
     gains: States
 
     def take(self, rows: NDArray[np.int64]) -> "_Waiting":
         labels = [self.labels[row] for row in rows.tolist()]
-        return _Waiting(self.scores[rows], labels, _rows(self.states, rows), _rows(self.gains, rows))
+        states, gains = _rows(self.states, rows), _rows(self.gains, rows)
+        return _Waiting(self.scores[rows], self.log_probs[rows], labels, states, gains)
 
     def join(self, others: "_Waiting") -> "_Waiting":
-        scores = np.concatenate([self.scores, others.scores])
+        scores, log_probs = _joined((self.scores, self.log_probs), (others.scores, others.log_probs))
         states, gains = _joined(self.states, others.states), _joined(self.gains, others.gains)
-        return _Waiting(scores, self.labels + others.labels, states, gains)
+        return _Waiting(scores, log_probs, self.labels + others.labels, states, gains)
+
+
+class _Ended(NamedTuple):
+    """A hypothesis with its end; log_prob: that of the decoder alone."""
+
+    score: float
+    log_prob: float
+    labels: _Labels
 
 
 class MonotonicSearch:
     """A `Search` that is pushed encoded frames, whose hypotheses appear as they arrive.
 
     A unit is where its head stopped. frame_seconds: time from one frame to the next; beam: hypotheses kept, waiting and
-    ended, as many of each; fusion: language model, phrases and prior; end_threshold: see `end_margins`.
+    ended, as many of each; fusion: language model, phrases and prior; end_threshold: see `end_margins`; ctc_weight: in
+    [0, 1), that of joint CTC.
     """
 
     def __init__(
@@ -78,6 +93,7 @@ class MonotonicSearch:
         length_bonus: float = 0.0,
         fusion: Fusion | None = None,
         end_threshold: float | None = None,
+        ctc_weight: float = 0.0,
     ) -> None:
         self._decoder = decoder
         self._units = units
@@ -86,13 +102,15 @@ class MonotonicSearch:
         self._gains = LabelGains(units.size + 1, fusion, length_bonus)
         self._end = units.size
         self._end_threshold = end_threshold
+        self._ctc_weight = ctc_weight
+        self._encoded: list[NDArray[np.float32]] = []  # all frames, for joint CTC
         self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
         self._frames = 0
         self._finished = False
         states = decoder.seek(np.array([self._end], np.int32), decoder.begin())
-        self._waiting = _Waiting(np.zeros(1), [None], states, self._gains.begin())
-        self._ended: list[tuple[float, _Labels]] = []
-        self._nearest: tuple[float, float, _Labels] = (-math.inf, -math.inf, None)  # margin and score of who may not
+        self._waiting = _Waiting(np.zeros(1), np.zeros(1), [None], states, self._gains.begin())
+        self._ended: list[_Ended] = []
+        self._nearest = -math.inf, _Ended(-math.inf, -math.inf, None)  # margin of who may not end, and it
 
     @property
     def frames(self) -> int:
@@ -105,6 +123,8 @@ class MonotonicSearch:
             raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
         if np.isnan(outputs).any():
             raise BadLogProbs(f"encoded frames {self._frames}..{self._frames + len(outputs) - 1} have NaN values")
+        if self._ctc_weight:
+            self._encoded.append(outputs.astype(np.float32))
         for frame in outputs.astype(np.float32):
             before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
             self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
@@ -119,10 +139,11 @@ class MonotonicSearch:
             if left.labels:
                 _, log_probs, _ = self._look(self._window[:0], left)
                 self._end_all(left, log_probs)
-        if not self._ended and self._nearest[1] > -math.inf:
-            self._ended = [self._nearest[1:]]
+        if not self._ended and self._nearest[1].score > -math.inf:
+            self._ended = [self._nearest[1]]
         if self._ended:
             self._waiting = self._waiting.take(np.empty(0, np.int64))
+            self._ended = self._rescored() if self._encoded else self._ended
 
     def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first, with or without `words`; never empty."""
@@ -141,8 +162,8 @@ class MonotonicSearch:
 
     def _posteriors(self) -> list[tuple[_Labels, float]]:
         """Return the hypotheses of the beam with their probabilities among them."""
-        labels = [*self._waiting.labels, *(labels for _, labels in self._ended)]
-        scores = np.concatenate([self._waiting.scores, [score for score, _ in self._ended]])
+        labels = [*self._waiting.labels, *(ended.labels for ended in self._ended)]
+        scores = np.concatenate([self._waiting.scores, [ended.score for ended in self._ended]])
         posteriors = np.exp(scores - np.logaddexp.reduce(scores)) if len(scores) else scores
         return list(zip(labels, posteriors.tolist(), strict=True))
 
@@ -176,26 +197,41 @@ class MonotonicSearch:
         waiting = len(self._waiting.labels)
         self._waiting = self._waiting.take(kept[kept < waiting])
         chosen = chosen[kept[kept >= waiting] - waiting]
+        own = (attending.log_probs[:, np.newaxis] + log_probs[:, : self._end]).ravel()[chosen]
         parents, before = np.divmod(chosen, self._end)
         longer = attending.take(parents)
         frame = self._frames - 1 if self._finished else self._frames
         labels: list[_Labels] = [(rest, y, frame) for rest, y in zip(longer.labels, before.tolist(), strict=True)]
         before = before.astype(np.int32)
         states = self._decoder.seek(before, longer.states) if labels else longer.states
-        return _Waiting(scores[chosen], labels, states, self._gains.after(before, longer.gains))
+        return _Waiting(scores[chosen], own, labels, states, self._gains.after(before, longer.gains))
 
     def _end_all(self, hypotheses: _Waiting, log_probs: NDArray[np.float64]) -> None:
         """End hypotheses that may, and keep the best; of the others, the one of the greatest margin."""
         gains = log_probs + hypotheses.gains[0]
         scores = (hypotheses.scores + gains[:, self._end]).tolist()
+        own = (hypotheses.log_probs + log_probs[:, self._end]).tolist()
         margins = end_margins(log_probs, gains, self._end_threshold).tolist()
-        for labels, score, margin in zip(hypotheses.labels, scores, margins, strict=True):
-            if margin > 0 and score > -math.inf:
-                self._ended.append((score, labels))
-            elif score > -math.inf and (margin, score) > self._nearest[:2]:
-                self._nearest = (margin, score, labels)
-        self._ended.sort(key=lambda pair: -pair[0])
+        for margin, *of_hypothesis in zip(margins, scores, own, hypotheses.labels, strict=True):
+            ended = _Ended(*of_hypothesis)
+            if margin > 0 and ended.score > -math.inf:
+                self._ended.append(ended)
+            elif ended.score > -math.inf and (margin, ended.score) > (self._nearest[0], self._nearest[1].score):
+                self._nearest = margin, ended
+        self._ended.sort(key=lambda one: -one.score)
         del self._ended[self._beam :]
+
+    def _rescored(self) -> list[_Ended]:
+        """Return the ended hypotheses with joint CTC in their scores; all as they are if CTC can spell none."""
+        (frames,) = self._decoder.frame_log_probs([np.concatenate(self._encoded)])
+        if np.isnan(frames).any():
+            raise BadLogProbs("log_probs by frame have NaN values")
+        rescored = []
+        for ended in self._ended:
+            of_ctc = ctc_log_prob(frames, [y for y, _ in _spelled(ended.labels)])
+            rescored.append(ended._replace(score=ended.score + self._ctc_weight * (of_ctc - ended.log_prob)))
+        spelt = [ended for ended in rescored if ended.score > -math.inf]
+        return sorted(spelt, key=lambda one: -one.score) or self._ended
 
 
 def _rows(states: States, rows: NDArray[np.int64]) -> States:

@@ -79,9 +79,8 @@ def _scoring(decoding: DecodingRecipe, scorer: Scorer) -> Scoring:
 
 
 def _monotonic(units: Units, frame_seconds: float, decoding: DecodingRecipe, decoder: Any, scorer: Scorer) -> Search:
-    return MonotonicSearch(
-        decoder, units, frame_seconds, decoding.beam, decoding.length_bonus, scorer.by_label, decoding.end_threshold
-    )
+    adding = decoding.length_bonus, scorer.by_label, decoding.end_threshold, decoding.ctc_weight
+    return MonotonicSearch(decoder, units, frame_seconds, decoding.beam, *adding)
 
 
 def _ctc_together(

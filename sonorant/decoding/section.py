@@ -89,7 +89,8 @@ class DecodingRecipe(Section):
         ge=0,
         lt=1,
         description="Weight w of joint CTC in the search by label (model.ctc): (1 - w) log P(y|x) by the decoder + w "
-        "log P(y|x) by CTC prefixes.",
+        "log P(y|x) by CTC; of prefixes, or where the decoder streams (mocha) of the hypotheses that are left at the "
+        "end of the utterance.",
     )
     jitter_ms: float = Field(
         0.0,

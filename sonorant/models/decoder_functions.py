@@ -7,31 +7,27 @@ from sonorant.models.family import LabelSynchronous
 from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.tensorflow import graph_function, of_arrays, tf
 
-__all__ = ["common_shape", "decoder_functions", "model_decoder", "numbered"]
+__all__ = ["common_shape", "decoder_functions", "frame_functions", "model_decoder", "numbered"]
 
 _Named: TypeAlias = dict[str, tf.Tensor]
 
 
 def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
-    """Return `decoder_begin` and `decoder_next`, and `decoder_frames` of a model with joint CTC.
+    """Return `decoder_begin` and `decoder_next`, and those of `frame_functions`.
 
     They take any number of utterances and hypotheses.
 
     `decoder_begin` takes `encoded` Float32[B, T', size] and `lengths` Int32[B], and returns
     memory and the state of one hypothesis, as `memory_0`, ..., `state_0`, .... `decoder_next` takes these, the labels
     `before` and, of each hypothesis, the one in the state that it extends (`parents`), Int32[B, K] both, and returns
-    `log_probs` Float32[B, K, symbols], `attention` Float32[B, K, T'] and the state after. `decoder_frames` takes
-    `encoded` and returns `log_probs` Float32[B, T', units + 1] of units and blank.
+    `log_probs` Float32[B, K, symbols], `attention` Float32[B, K, T'] and the state after.
     """
 
     def begin(encoded: tf.Tensor, lengths: tf.Tensor) -> _Named:
         memory, state = model.begin(encoded, lengths, 1)
         return numbered("memory", memory) | numbered("state", state)
 
-    frames = [
-        tf.TensorSpec([None, None, model.encoded_size], tf.float32, "encoded"),
-        tf.TensorSpec([None], tf.int32, "lengths"),
-    ]
+    frames = [_encoded_spec(model), tf.TensorSpec([None], tf.int32, "lengths")]
     specs = _state_specs(model)
     remembered = sum(spec.name.startswith("memory") for spec in specs)
 
@@ -40,17 +36,30 @@ def decoder_functions(model: LabelSynchronous) -> dict[str, Any]:
         step = model.next_label(before, list(tensors[:remembered]), extended)
         return {"log_probs": step.log_probs, "attention": step.attention} | numbered("state", step.state)
 
+    labels = [tf.TensorSpec([None, None], tf.int32, name) for name in ("before", "parents")]
+    return {
+        "decoder_begin": graph_function(begin, input_signature=frames),
+        "decoder_next": graph_function(advance, input_signature=[*labels, *specs]),
+        **frame_functions(model),
+    }
+
+
+def frame_functions(model: LabelSynchronous) -> dict[str, Any]:
+    """Return `decoder_frames` of a model with joint CTC; of another nothing.
+
+    It takes `encoded` Float32[B, T', size] and returns `log_probs` Float32[B, T', units + 1] of units and blank.
+    """
+
     def by_frame(encoded: tf.Tensor) -> _Named:
         return {"log_probs": model.frame_log_probs(encoded)}
 
-    labels = [tf.TensorSpec([None, None], tf.int32, name) for name in ("before", "parents")]
-    functions = {
-        "decoder_begin": graph_function(begin, input_signature=frames),
-        "decoder_next": graph_function(advance, input_signature=[*labels, *specs]),
-    }
-    if model.joint_ctc:
-        functions["decoder_frames"] = graph_function(by_frame, input_signature=frames[:1])
-    return functions
+    if not model.joint_ctc:
+        return {}
+    return {"decoder_frames": graph_function(by_frame, input_signature=[_encoded_spec(model)])}
+
+
+def _encoded_spec(model: LabelSynchronous) -> tf.TensorSpec:
+    return tf.TensorSpec([None, None, model.encoded_size], tf.float32, "encoded")
 
 
 def _state_specs(model: LabelSynchronous) -> list[tf.TensorSpec]:

@@ -1,26 +1,28 @@
 """The decoder of a monotonic model, for searches, which know arrays only; see `sonorant.decoding.monotonic_decoder`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.monotonic_decoder import States
+from sonorant.models.tensor_frames import TensorFrames
 
 __all__ = ["TensorMonotonicDecoder"]
 
 
-class TensorMonotonicDecoder:
+class TensorMonotonicDecoder(TensorFrames):
     """Holds no utterance's state, so threads may share it."""
 
-    def __init__(self, functions: Any) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., dict[str, Any]]]) -> None:
         """functions: what `sonorant.models.monotonic_functions` returns, by the same names."""
+        super().__init__(functions)
         begun = functions["monotonic_begin"]()
         self.window = int(begun["window"])
         self._begun = _states(begun)
-        self._seek: Callable[..., dict[str, Any]] = functions["monotonic_seek"]
-        self._look: Callable[..., dict[str, Any]] = functions["monotonic_look"]
+        self._seek = functions["monotonic_seek"]
+        self._look = functions["monotonic_look"]
 
     def begin(self) -> States:
         """See `MonotonicDecoder`."""
@@ -38,7 +40,8 @@ class TensorMonotonicDecoder:
         return np.asarray(found["attends"]), np.asarray(found["log_probs"]), _states(found)
 
     def warm(self, encoded_size: int) -> None:
-        """Call each function once, because the first call is slow."""
+        """See `TensorFrames`."""
+        super().warm(encoded_size)
         states = self.seek(np.zeros(1, np.int32), self.begin())
         self.look(np.zeros((1, encoded_size), np.float32), states)
 

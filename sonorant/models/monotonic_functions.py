@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sonorant.models.decoder_functions import numbered
+from sonorant.models.decoder_functions import frame_functions, numbered
 from sonorant.models.family import Monotonic
 from sonorant.tensorflow import graph_function, tf
 
@@ -11,6 +11,8 @@ __all__ = ["monotonic_functions"]
 
 def monotonic_functions(model: Monotonic) -> dict[str, Any]:
     """Return `monotonic_begin`, `monotonic_seek` and `monotonic_look`, of any number of hypotheses.
+
+    Those of `frame_functions` are beside them.
 
     `monotonic_begin` returns `window`, and the state of the first hypothesis as `state_0`, .... `monotonic_seek` takes
     these and the labels `before`, Int32[N], and returns the states after. `monotonic_look` takes states and `frames`
@@ -37,4 +39,5 @@ def monotonic_functions(model: Monotonic) -> dict[str, Any]:
         "monotonic_begin": graph_function(begin, input_signature=[]),
         "monotonic_seek": graph_function(seek, input_signature=[before, *specs]),
         "monotonic_look": graph_function(look, input_signature=[frames, *specs]),
+        **frame_functions(model),
     }

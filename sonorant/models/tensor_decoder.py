@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.models.tensor_frames import TensorFrames
+
 __all__ = ["TensorDecoder"]
 
 _Named: TypeAlias = dict[str, Any]  # arrays, or tensors of TensorFlow
@@ -22,19 +24,14 @@ class _State(NamedTuple):
     state: _Named
 
 
-class TensorDecoder:
+class TensorDecoder(TensorFrames):
     """Holds no utterance's state, so threads may share it."""
 
     def __init__(self, functions: Mapping[str, Callable[..., _Named]]) -> None:
         """functions: what `decoder_functions` returns, by the same names; others do not matter."""
+        super().__init__(functions)
         self._begin = functions["decoder_begin"]
         self._advance = functions["decoder_next"]
-        self._frames = functions.get("decoder_frames")
-
-    @property
-    def joint_ctc(self) -> bool:
-        """Whether there are log-probabilities by frame."""
-        return self._frames is not None
 
     def begin(self, encoded: Sequence[NDArray[np.float32]]) -> _State:
         """Return the state before the first label of utterances [frames, size], each with one hypothesis."""
@@ -51,17 +48,11 @@ class TensorDecoder:
         after = _State(state.memory, _starting(found, "state"))
         return np.asarray(found["log_probs"]), np.asarray(found["attention"]), after
 
-    def frame_log_probs(self, encoded: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-        """See `LabelDecoder`; one utterance at a time, so that none depends on its batch-mates."""
-        assert self._frames is not None, "a search with CTC, but a model without"
-        return [np.asarray(self._frames(encoded=_padded([one]))["log_probs"])[0] for one in encoded]
-
     def warm(self, encoded_size: int) -> None:
-        """Call each function once, because the first call is slow."""
+        """See `TensorFrames`."""
+        super().warm(encoded_size)
         one, encoded = np.zeros((1, 1), np.int32), [np.zeros((1, encoded_size), np.float32)]
         self.next(one, one, self.begin(encoded))
-        if self.joint_ctc:
-            self.frame_log_probs(encoded)
 
 
 def _padded(encoded: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -185,16 +185,11 @@ class Recipe(Section):
                 f"decoding.coverage_weight={self.decoding.coverage_weight}: model.family={family} is searched while "
                 "frames arrive, and never attends twice; set it to 0"
             )
-        if self.model.monotonic and self.decoding.ctc_weight:
-            raise ValueError(
-                f"decoding.ctc_weight={self.decoding.ctc_weight}: model.family={family} is searched by its heads "
-                "alone, each hypothesis at a frame of its own; its CTC guides the training; set it to 0"
-            )
         if self.decoding.ctc_weight and not self.model.joint_ctc:
             raise ValueError(
                 f"decoding.ctc_weight={self.decoding.ctc_weight}: model.family={family} with model.ctc="
                 f"{str(self.model.joint_ctc).lower()} has no CTC beside a search by label; set it to 0, or take "
-                "bfa with model.ctc: true"
+                "bfa or mocha with model.ctc: true"
             )
         if self.decoding.prior is not None and not self.model.label_synchronous:
             raise ValueError(

@@ -54,7 +54,6 @@ _USUAL = {
 def tunable(recipe: Recipe) -> tuple[str, ...]:
     """Return the keys that the recipe's search makes use of."""
     decoding, model = recipe.decoding, recipe.model
-    whole = model.label_synchronous and not model.monotonic
     used = {
         "lm.alpha": decoding.lm is not None,
         "lm.beta": decoding.lm is not None,
@@ -62,8 +61,8 @@ def tunable(recipe: Recipe) -> tuple[str, ...]:
         "phrase_boost": bool(decoding.phrases),
         "length_bonus": model.label_synchronous,
         "end_threshold": model.label_synchronous and decoding.end_threshold is not None,
-        "coverage_weight": whole,
-        "ctc_weight": whole and model.joint_ctc,
+        "coverage_weight": model.label_synchronous and not model.monotonic,
+        "ctc_weight": model.label_synchronous and model.joint_ctc,
     }
     return tuple(key for key, is_used in used.items() if is_used)
 

@@ -57,6 +57,14 @@ class Table:
         blank = np.full(END + 1, np.nan)  # of who does not attend: no meaning
         return np.array(stops), np.array([r if s else blank for r, s in zip(rows, stops, strict=True)]), states
 
+    def frame_log_probs(self, encoded):
+        return [np.stack([self.frame_row(frame) for frame in frames[:, 0]]) for frames in encoded]
+
+    def frame_row(self, frame):
+        """What CTC says of a frame, blank last."""
+        probabilities = np.random.default_rng([self.seed, 4, int(frame)]).dirichlet(np.ones(END + 1))
+        return np.log(probabilities).astype(np.float32)
+
 
 class LanguageModel:
     """A made-up language model: what follows is a function of the labels before, which are its state."""
@@ -85,18 +93,31 @@ def added(fusion, labels, y):
     return (0.0 if fusion.model is None else fusion.weight * fusion.model.row(labels)[y]) - prior
 
 
-def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None):
+def by_ctc(table, frames, labels):
+    """log P(labels | frames), the sum over all paths, blank last."""
+    rows = [table.frame_row(frame).astype(np.float64) for frame in frames]
+    paths = [
+        sum(row[y] for row, y in zip(rows, path, strict=True))
+        for path in itertools.product(range(END + 1), repeat=len(rows))
+        if tuple(y for y, before in zip(path, (None, *path), strict=False) if y not in (before, END)) == labels
+    ]
+    return np.logaddexp.reduce(paths) if paths else -np.inf
+
+
+def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None, ctc_weight=0.0):
     """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
     windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
     ended, refused = {}, {}
 
-    def follow(labels, heads, score, t, here):
-        """Here: labels that have attended to frame t."""
+    def follow(labels, heads, score, own, t, here):
+        """Here: labels that have attended to frame t; own: log-probability of the decoder alone."""
         while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
             t, here = t + 1, 0
         row = table.row(labels, windows[t])
         margin = 1.0 if threshold is None else row[END] - threshold * row[:END].max()  # Hannun 2019
         total = score + row[END] + added(fusion, labels, END)
+        if ctc_weight:
+            total += ctc_weight * (by_ctc(table, frames, labels) - own - row[END])
         if margin > 0:
             ended[labels] = (total, heads)
         else:
@@ -105,15 +126,15 @@ def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None):
             return
         for y in range(END):
             gain = row[y] + bonus + added(fusion, labels, y)
-            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + gain, t, here + 1)
+            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + gain, own + row[y], t, here + 1)
 
-    follow((), (), 0.0, 0, 0)
+    follow((), (), 0.0, 0.0, 0, 0)
     nearest = max(refused, key=lambda labels: refused[labels][:2], default=None)
     return ended or {nearest: refused[nearest][1:]}
 
 
-def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None, threshold=None):
-    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus, fusion, threshold)
+def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None, threshold=None, ctc_weight=0.0):
+    search = MonotonicSearch(table, WORDS, 0.5, beam, bonus, fusion, threshold, ctc_weight)
     edges = [0, *sorted(cuts), len(frames)]
     for a, b in itertools.pairwise(edges):
         search.push(np.array(frames[a:b], np.float32).reshape(-1, 1))
@@ -152,20 +173,52 @@ def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, 
     assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
 
 
+@given(seeds, st.integers(1, 3), st.floats(0.01, 0.99), fusions(), thresholds)
+@settings(max_examples=15, deadline=None)
+def test_joint_ctc_rescores_what_has_ended(seed, count, ctc_weight, fusion, threshold):
+    table, frames = Table(seed, 0.25), np.arange(count)
+    ended = exhaustive(table, frames, fusion=fusion, threshold=threshold, ctc_weight=ctc_weight)
+    if len(ended) > 300:
+        return
+    spelt = {labels: score for labels, (score, _) in ended.items() if score > -np.inf}
+    if not spelt:  # CTC can spell none of them
+        spelt = {k: score for k, (score, _) in exhaustive(table, frames, 0.0, fusion, threshold).items()}
+    scores = np.array(list(spelt.values()))
+    expected = dict(zip(spelt, np.exp(scores - np.logaddexp.reduce(scores)), strict=True))
+    found = searched(table, frames, fusion=fusion, threshold=threshold, ctc_weight=ctc_weight).hypotheses(100_000)
+    assert {one.units: pytest.approx(one.confidence, abs=1e-6) for one in found} == expected
+    assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
+
+
+def test_joint_ctc_has_no_voice_in_interim_results_and_refuses_nan():
+    class Broken(Table):
+        def frame_row(self, frame):
+            return np.full(END + 1, np.nan, np.float32)
+
+    frames = np.arange(4, dtype=np.float32)[:, np.newaxis]
+    broken, plain = (MonotonicSearch(Broken(8, 0.5), WORDS, 0.5, 4, ctc_weight=w) for w in (0.5, 0.0))
+    for search in (broken, plain):
+        search.push(frames)
+    assert broken.hypotheses(4) == plain.hypotheses(4)
+    plain.finish()
+    with pytest.raises(BadLogProbs, match="by frame have NaN"):
+        broken.finish()
+
+
 def test_probabilities_of_waiting_and_ended_hypotheses_sum_to_one_at_any_frame():
     search = MonotonicSearch(Table(3, 0.2), WORDS, 0.5, 100_000)
     for frame in range(4):
         search.push(np.full((1, 1), frame, np.float32))
-        every = np.concatenate([search._waiting.scores, [score for score, _ in search._ended]])
+        every = np.concatenate([search._waiting.scores, [ended.score for ended in search._ended]])
         assert np.logaddexp.reduce(every) == pytest.approx(0, abs=1e-9)
 
 
-@given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6), fusions())
+@given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6), fusions(), st.sampled_from([0.0, 0.4]))
 @settings(max_examples=30, deadline=None)
-def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam, fusion):
+def test_cuts_change_nothing_and_pushes_may_be_empty(data, seed, count, beam, fusion, weight):
     frames = np.arange(count)
     cuts = data.draw(st.lists(st.integers(0, count), max_size=6))
-    whole, cut = (searched(Table(seed), frames, c, beam, fusion=fusion) for c in ((), cuts))
+    whole, cut = (searched(Table(seed), frames, c, beam, fusion=fusion, ctc_weight=weight) for c in ((), cuts))
     assert whole.hypotheses(beam) == cut.hypotheses(beam)
     assert whole.text() == cut.text() == whole.hypotheses()[0].text
     assert whole.hypotheses(beam, words=False) == [replace(one, words=()) for one in whole.hypotheses(beam)]

@@ -15,6 +15,7 @@ from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.saved_model import export_model
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
+from sonorant.models.family import Inputs
 from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.monotonic_functions import monotonic_functions
@@ -134,9 +135,33 @@ def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(tr
     assert searched(model.scorer.by_label) != searched(None)
 
 
-def open_monotonic(model, fusion):
-    decoding = RECIPE.decoding
-    return MonotonicSearch(model.decoder, UNITS, 0.1, decoding.beam, decoding.length_bonus, fusion)
+def open_monotonic(model, fusion=None, bonus=RECIPE.decoding.length_bonus, ctc_weight=0.0):
+    return MonotonicSearch(model.decoder, UNITS, 0.1, RECIPE.decoding.beam, bonus, fusion, ctc_weight=ctc_weight)
+
+
+def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_final_results_use_them(trained, tmp_path):
+    model = tiny_mocha(BINS, UNITS.size, **RUNNING, ctc=True)
+    kernel = np.random.default_rng(9).normal(0, 2, (SECTION["cells"], UNITS.size + 1)).astype(np.float32)
+    model.assign(model.named_weights() | trained.named_weights() | {"ctc/kernel": kernel})
+    document = RECIPE.model_dump(mode="json")
+    document["model"]["ctc"], document["training"]["ctc_weight"] = True, 0.3
+    document["decoding"] |= {"ctc_weight": 0.4, "length_bonus": 0.0}  # CTC spells no more labels than there are frames
+    exported = load_exported(export_model(model, Recipe.model_validate(document), UNITS, tmp_path).path)
+    features = exported.extractor(heard(exported, (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)))
+    encoded, state = exported.step(features, exported.initial_state())
+    encoded = np.concatenate([encoded, exported.finish(state)])
+    inputs = Inputs(tf.constant(features[None]), tf.constant([len(features)]))
+    (frames,) = exported.decoder.frame_log_probs([encoded])
+    np.testing.assert_allclose(frames, model.outputs(inputs).frames[0], atol=1e-4)
+    _, found = results(exported, [])
+
+    def searched(ctc_weight):
+        search = open_monotonic(exported, bonus=0.0, ctc_weight=ctc_weight)
+        search.push(encoded)
+        search.finish()
+        return [one.units for one in search.hypotheses(3)]
+
+    assert [one.units for one in found.alternatives] == searched(0.4) != searched(0.0)
 
 
 class Deaf(Mocha):

@@ -72,14 +72,6 @@ def test_a_tiny_task_is_learnt(tmp_path):
             r"training.quantity_weight=1.0: model.family=bfa has no attention that",
         ),
         (
-            {
-                "model": {**MOCHA, "ctc": True},
-                "training": {"ctc_weight": 0.3},
-                "decoding": {"ctc_weight": 0.3},
-            },
-            r"decoding.ctc_weight=0.3: model.family=mocha is searched by its heads alone",
-        ),
-        (
             {"decoding": {"ctc_weight": 0.3}},
             r"decoding.ctc_weight=0.3: model.family=bfa with model.ctc=false has no CTC",
         ),

@@ -25,6 +25,8 @@ def recipe(decoding=(), **sections):
         (recipe({"lm": LM, "prior": PRIOR}, **CTC), ["lm.alpha", "lm.beta", "prior.weight", "length_bonus",
                                                      "end_threshold", "coverage_weight", "ctc_weight"]),
         (recipe(model={**SECTION, "family": "mocha"}), ["length_bonus", "end_threshold"]),
+        (recipe(model={**SECTION, "family": "mocha", "ctc": True}, training={"ctc_weight": 0.3}),
+         ["length_bonus", "end_threshold", "ctc_weight"]),
     ],
     ids=lambda value: "" if isinstance(value, Recipe) else ",".join(value),
 )  # fmt: skip
