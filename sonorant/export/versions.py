@@ -30,7 +30,7 @@ class Export:
 
 
 # Changes where recognizers come to compute exports otherwise, so that `sonorant export` writes them anew.
-_COMPUTATION = b"3"
+_COMPUTATION = b"4"
 
 
 def content_sha256(weights: Mapping[str, NDArray[np.float32]], recipe: Recipe, units: Units) -> str:
