@@ -35,8 +35,10 @@ def test_impossible_symbols_and_nan_stay_what_they_are():
     log_probs[:, 1] = -np.inf
     assert ctc_log_prob(log_probs, [1]) == -math.inf
     assert math.isfinite(ctc_log_prob(log_probs, [0]))
-    log_probs[2, BLANK] = np.nan
-    assert math.isnan(ctc_log_prob(log_probs, [0]))
+    for frame, symbol in itertools.product(range(4), (0, BLANK)):
+        broken = log_probs.copy()
+        broken[frame, symbol] = np.nan
+        assert math.isnan(ctc_log_prob(broken, [0]))
 
 
 @pytest.mark.parametrize(("frames", "labels", "message"), [(0, [], "frame"), (2, [3], "symbols"), (2, [-1], "symbols")])
