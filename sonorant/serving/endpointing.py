@@ -20,6 +20,7 @@ _GAP_FRAMES = 12  # without activity within one onset, as before a plosive
 # Later in an utterance a shorter pause ends it, so that neither its search nor the wait for its result is long.
 _LONG_FRAMES = 2000
 _SHORT_PAUSE_FRAMES = 20
+_QUIET_DB = 40.0  # below the loudest frame of an onset: a room's, where the weakest sounds of a word are louder
 
 
 class Begin(NamedTuple):
@@ -187,7 +188,17 @@ class Endpointer:
         onset = self._onset(self._frames)
         assert onset is not None, "speech is activity"
         self._taken = self._start(onset)
-        yield Begin(self._taken, max(self._taken, onset * self._hop))
+        yield Begin(self._taken, max(self._taken, self._spoken(onset)))
+
+    def _spoken(self, onset: int) -> int:
+        """Return the first sample of speech in activity since frame `onset`.
+
+        A stream begins without a noise floor, so for two seconds the quiet of a room is activity.
+        """
+        first = onset * self._hop
+        heard = self._held[first - self._held_at : self._boundary(self._frames) - self._held_at]
+        powers = np.square(heard, dtype=np.float64).reshape(-1, self._hop).sum(1)
+        return first + self._hop * int(np.argmax(powers >= powers.max() / 10 ** (_QUIET_DB / 10)))
 
     def _start(self, onset: int) -> int:
         """Return the first sample of an utterance whose activity began at frame `onset`."""

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rigs.babble import RATE_HZ, murmur
 
+from sonorant.audio.comfort_noise import quiet_room
 from sonorant.decoding.section import EndpointingRecipe
 from sonorant.serving.endpointing import Begin, End, Endpointer, Speech, open_endpointer
 
@@ -74,7 +75,7 @@ def test_what_may_yet_be_speech_is_not_decided():
         before = endpointer.decided
         if begun := [cut for cut in endpointer.push(chunk) if isinstance(cut, Begin)]:
             break
-    assert begun == [Begin(before, before + round(0.2 * RATE_HZ))]
+    assert begun == [Begin(before, round(3.0 * RATE_HZ))]
     assert endpointer.decided > before
 
 
@@ -89,6 +90,17 @@ def test_speech_from_the_first_sample_is_whole():
     ((begin, audio, _),) = utterances(Endpointer(RECIPE, RATE_HZ), murmur(1.0, seed=4))
     assert begin == (0, 0)
     np.testing.assert_array_equal(audio, murmur(1.0, seed=4))
+
+
+@pytest.mark.parametrize("quiet_s", [0.0, 0.1, 0.3, 0.8])
+@given(cuts=st.sets(st.integers(0, 24_000), max_size=5))
+@settings(max_examples=5, deadline=None)
+def test_speech_begins_after_the_quiet_that_a_stream_begins_with(quiet_s, cuts):
+    quiet = quiet_room(round(quiet_s * RATE_HZ), np.random.default_rng(2))
+    ((begin, audio, _),) = utterances(Endpointer(RECIPE, RATE_HZ), np.concatenate([quiet, murmur(1.0, seed=4)]), cuts)
+    assert begin.start == 0
+    assert len(quiet) - 2 * RATE_HZ // 100 <= begin.speech <= len(quiet) + RATE_HZ // 100
+    assert len(audio) == len(quiet) + RATE_HZ
 
 
 def test_an_utterance_may_begin_with_the_pause_before_it_but_with_no_speech():
