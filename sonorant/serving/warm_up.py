@@ -50,7 +50,8 @@ def check_warm_up(model: ServedModel, folder: Path, rest: Callable[[], None] = l
         except (SonorantError, OSError) as error:
             raise FailedWarmUp(f"{path}: warm-up failed: {error}") from error
         if found != expected:
-            raise FailedWarmUp(f"{path}: warm-up recognized {found!r}, expected {expected!r}, as when it was exported")
+            as_then = "as when it was exported; export the run again if that was by an earlier sonorant"
+            raise FailedWarmUp(f"{path}: warm-up recognized {found!r}, expected {expected!r}, {as_then}")
 
 
 def recognize_recorded(model: ServedModel, wav: bytes, rest: Callable[[], None] = lambda: None) -> Result:
