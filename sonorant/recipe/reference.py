@@ -115,11 +115,11 @@ def _default(value: _Schema) -> str:
 
 def _ranges(value: _Schema) -> Iterator[str]:
     for one in value.get("anyOf", (value,)):
-        yield from (f"{sign} {one[bound]:g}" for bound, sign in _BOUNDS.items() if bound in one)
+        yield from (f"{sign} {one[bound]:.10g}" for bound, sign in _BOUNDS.items() if bound in one)
         if "pattern" in one:
             yield f"`{one['pattern']}`"
         for inner in filter(None, (one.get("items"), one.get("additionalProperties") or None)):
-            yield from (f"each {sign} {inner[bound]:g}" for bound, sign in _BOUNDS.items() if bound in inner)
+            yield from (f"each {sign} {inner[bound]:.10g}" for bound, sign in _BOUNDS.items() if bound in inner)
     if "minItems" in value and "prefixItems" not in value:
         yield f"at least {value['minItems']}"
     if "maxItems" in value and "prefixItems" not in value:

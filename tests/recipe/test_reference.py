@@ -45,6 +45,7 @@ def test_every_section_of_the_schema_has_a_table_and_every_link_a_heading():
 def test_types_defaults_and_ranges_are_those_of_the_schema():
     assert rows("`corpus`")["reader"][:3] == [", ".join(f"`{name}`" for name in READERS), "", ""]
     assert rows("`corpus`")["sample_rate_hz"][:3] == ["integer", "`16000`", "≥ 4000, ≤ 96000"]
+    assert rows("model `lstm_ctc`")["memory_vectors"][2] == "≥ 1, ≤ 1000000"
     assert rows("`corpus`")["channel"][:3] == ["integer or `mean`", "`0`", "≥ 0"]
     assert rows("`corpus`")["strings"][:2] == ["[`corpus.strings`](#corpusstrings) or null", "`null`"]
     assert rows("`pipeline`")["replicas"][:3] == ["map of string to integer", "`{}`", "each ≥ 1"]
