@@ -20,7 +20,9 @@ _GAP_FRAMES = 12  # without activity within one onset, as before a plosive
 # Later in an utterance a shorter pause ends it, so that neither its search nor the wait for its result is long.
 _LONG_FRAMES = 2000
 _SHORT_PAUSE_FRAMES = 20
-_QUIET_DB = 40.0  # below the loudest frame of an onset: a room's, where the weakest sounds of a word are louder
+_FLOORLESS_FRAMES = 200  # at the beginning of a stream, when anything that is heard is activity
+_RISE = 10**0.6  # of power, 6 dB: of the first sound of a word over the softest frame of what a stream begins with
+_QUIET_POWER = 1e-7  # of a sample, -70 dB: what is softer is quiet too
 
 
 class Begin(NamedTuple):
@@ -191,14 +193,13 @@ class Endpointer:
         yield Begin(self._taken, max(self._taken, self._spoken(onset)))
 
     def _spoken(self, onset: int) -> int:
-        """Return the first sample of speech in activity since frame `onset`.
-
-        A stream begins without a noise floor, so for two seconds the quiet of a room is activity.
-        """
+        """Return the first sample of speech in activity since frame `onset`; without a noise floor by its level."""
         first = onset * self._hop
+        if onset >= _FLOORLESS_FRAMES:
+            return first
         heard = self._held[first - self._held_at : self._boundary(self._frames) - self._held_at]
-        powers = np.square(heard, dtype=np.float64).reshape(-1, self._hop).sum(1)
-        return first + self._hop * int(np.argmax(powers >= powers.max() / 10 ** (_QUIET_DB / 10)))
+        powers = np.square(heard, dtype=np.float64).reshape(-1, self._hop).mean(1)
+        return first + self._hop * int(np.argmax(powers > _RISE * max(powers.min(), _QUIET_POWER)))
 
     def _start(self, onset: int) -> int:
         """Return the first sample of an utterance whose activity began at frame `onset`."""
