@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "ctc_forward.hpp"
 #include "ctc_prefixes.hpp"
 #include "forced_alignment.hpp"
 #include "label_fusion.hpp"
@@ -199,25 +198,12 @@ std::pair<Gains, CtcPrefixState> next_prefixes(Symbols before, Symbols parents, 
     return gains_of(before, parents, state, symbols, [](const auto&... of) { return CtcPrefixes::next(of...); });
 }
 
-void check_symbols(const std::vector<int64_t>& labels, int64_t blank, size_t symbols) {
-    const auto is_symbol = [&](int64_t label) { return label >= 0 && static_cast<size_t>(label) < symbols; };
-    if (!is_symbol(blank) || !std::all_of(labels.begin(), labels.end(), is_symbol))
-        throw nb::value_error("expected labels and blank among the symbols");
-}
-
-double log_prob_of(Frames<float> log_probs, const std::vector<int64_t>& labels) {
-    const size_t frames = log_probs.shape(0), symbols = log_probs.shape(1);
-    const int64_t blank = static_cast<int64_t>(symbols) - 1;
-    check_symbols(labels, blank, symbols);
-    if (!frames) throw nb::value_error("expected at least one frame");
-    const nb::gil_scoped_release released;
-    return ctc_log_prob(log_probs.data(), frames, symbols, labels, blank);
-}
-
 nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> force_align(Frames<double> log_probs, const std::vector<int64_t>& labels,
                                                          int64_t blank) {
     const size_t frames = log_probs.shape(0), symbols = log_probs.shape(1);
-    check_symbols(labels, blank, symbols);
+    const auto is_symbol = [&](int64_t label) { return label >= 0 && static_cast<size_t>(label) < symbols; };
+    if (!is_symbol(blank) || !std::all_of(labels.begin(), labels.end(), is_symbol))
+        throw nb::value_error("expected labels and blank among the symbols");
     auto path = std::make_unique<int64_t[]>(frames);
     bool found;
     {
@@ -253,7 +239,6 @@ NB_MODULE(kernels, m) {
     nb::class_<CtcPrefixState>(m, "CtcPrefixState");
     m.def("begin_prefixes", &begin_prefixes, "log_probs"_a);
     m.def("next_prefixes", &next_prefixes, "before"_a, "parents"_a, "state"_a);
-    m.def("ctc_log_prob", &log_prob_of, "log_probs"_a, "labels"_a);
     m.def("force_align", &force_align, "log_probs"_a, "labels"_a, "blank"_a);
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,

@@ -81,12 +81,6 @@ def next_prefixes(
     them. Raises ValueError, IndexError.
     """
 
-def ctc_log_prob(log_probs: NDArray[np.float32], labels: Sequence[int]) -> float:
-    """Return log P(labels) over all paths of [frames >= 1, units + 1], contiguous, blank last, without the GIL.
-
-    -inf if no path spells them; NaN where a log-probability is. Raises ValueError for labels that are no units.
-    """
-
 def force_align(log_probs: NDArray[np.floating[Any]], labels: Sequence[int], blank: int) -> NDArray[np.int64]:
     """See `sonorant.objectives.forced_alignment`; computed in Float64, without the GIL."""
 

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.ctc_rescoring import ctc_log_prob
 from sonorant.decoding.ends import end_margins
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
-from sonorant.decoding.kernels import ctc_log_prob
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.label_gains import LabelGains
 from sonorant.decoding.monotonic_decoder import MonotonicDecoder, States
@@ -123,9 +123,10 @@ class MonotonicSearch:
             raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
         if np.isnan(outputs).any():
             raise BadLogProbs(f"encoded frames {self._frames}..{self._frames + len(outputs) - 1} have NaN values")
+        encoded = outputs.astype(np.float32)
         if self._ctc_weight:
-            self._encoded.append(outputs.astype(np.float32))
-        for frame in outputs.astype(np.float32):
+            self._encoded.append(encoded)
+        for frame in encoded:
             before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
             self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
             self._offer(self._window)
