@@ -26,15 +26,14 @@ from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
-from sonorant.tensorflow import save_module, tf
+from sonorant.tensorflow import graph_function, save_module, tf
 from sonorant.text.units import Units
 
 __all__ = ["export_model", "write_model"]
 
 # Largest difference between the exported model and the one in memory, in log-probability, and as a share of it where
-# it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits. Usual are 4e-7; but TensorFlow
-# rearranges the graph, and of what it rounds otherwise a model may make more: 1.2e-5 after a training by mWER.
-_TOLERANCE = 1e-4
+# it is beyond 1: a confident model has -100, of which 32-bit floats keep seven digits.
+_TOLERANCE = 1e-5
 # The same between that graph and kernels of our own, whose sums run in another order.
 _KERNEL_TOLERANCE = 2e-4
 # The same between recognizing an utterance block by block, or alone, and training on it in a padded batch: sums run in
@@ -53,7 +52,7 @@ def export_model(
 
     recordings: of dev; on them the stability of interim results is measured, and some become recorded requests of its
     warm-up. The written model is loaded, and its graph is compared with `model` on a random stream; raises BadExport if
-    their log-probabilities differ by more than 1e-4 (or that share of them), or by more than 1e-3 from those of `model`
+    their log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model`
     on the whole stream in a padded batch, or those of kernels that take the graph's place by more than 2e-4 from the
     graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does not fit, and Unavailable if the
     folder cannot be written.
@@ -133,14 +132,17 @@ def _recognized(exported: ExportedModel, features: Features) -> NDArray[np.float
 
 
 def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
-    """Return the frames of a stream, of so many in a batch as an exported model's calls have."""
-    framing = model.framing
+    """Return the frames of a stream, of so many in a batch as an exported model's calls have.
+
+    As a graph, which TensorFlow rearranges: step by step an LSTM makes 1e-5 of what is rounded otherwise.
+    """
+    framing, step = model.framing, graph_function(model.step)
     vectors = np.concatenate([features, *[model.padding[None]] * framing.tail])
     state = model.initial_state(BATCH)
     parts = []
     for first in range(0, len(vectors) - framing.block + 1, framing.block):
         streams = np.repeat(vectors[None, first : first + framing.block], BATCH, axis=0)
-        log_probs, state = model.step(tf.constant(streams), state)
+        log_probs, state = step(tf.constant(streams), state)
         parts.append(np.asarray(log_probs)[0])
     return np.concatenate(parts[framing.lead :])
 
