@@ -11,10 +11,11 @@ import numpy as np
 from sonorant.arrays import Waveform
 from sonorant.audio.noise import white_noise
 
-__all__ = ["after_speech", "before_speech", "quiet_room", "within_quiet"]
+__all__ = ["LEVEL_DB", "after_speech", "before_speech", "quiet_room", "within_quiet"]
 
 _BEFORE_S, _AFTER_S = 0.1, 0.2
-_LEVEL_DB = -70.0  # relative to full scale: a quiet room's, where digital silence is no room's
+LEVEL_DB = -70.0
+"""Relative to full scale: a quiet room's, where digital silence is no room's."""
 
 
 def before_speech(there: int, rate_hz: int) -> Waveform:
@@ -34,7 +35,7 @@ def within_quiet(waveform: Waveform, rate_hz: int) -> Waveform:
 
 def quiet_room(samples: int, rng: np.random.Generator) -> Waveform:
     """Return comfort noise of its own, Float32[samples]."""
-    return white_noise(samples, rng) * np.float32(10 ** (_LEVEL_DB / 20))
+    return white_noise(samples, rng) * np.float32(10 ** (LEVEL_DB / 20))
 
 
 def _noise(samples: int) -> Waveform:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from sonorant.arrays import Waveform
+from sonorant.audio.comfort_noise import LEVEL_DB
 from sonorant.decoding.section import EndpointingRecipe
 from sonorant.serving.voice_activity import FRAME_MS, VoiceActivity
 
@@ -20,9 +21,9 @@ _GAP_FRAMES = 12  # without activity within one onset, as before a plosive
 # Later in an utterance a shorter pause ends it, so that neither its search nor the wait for its result is long.
 _LONG_FRAMES = 2000
 _SHORT_PAUSE_FRAMES = 20
-_FLOORLESS_FRAMES = 200  # at the beginning of a stream, when anything that is heard is activity
+_FLOORLESS_FRAMES = 200  # of the floor's window in `voice_activity.hpp`: at first anything that is heard is activity
 _RISE = 10**0.6  # of power, 6 dB: of the first sound of a word over the softest frame of what a stream begins with
-_QUIET_POWER = 1e-7  # of a sample, -70 dB: what is softer is quiet too
+_QUIET_POWER = 10 ** (LEVEL_DB / 10)  # of a sample; what is softer is quiet too
 
 
 class Begin(NamedTuple):
