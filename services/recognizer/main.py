@@ -162,9 +162,9 @@ def _signalled() -> asyncio.Event:
     def drain() -> None:
         if not signalled.is_set():
             signalled.set()
-            loop.call_later(TOGETHER_S, be_ended)
+            loop.call_later(TOGETHER_S, restore_defaults)
 
-    def be_ended() -> None:
+    def restore_defaults() -> None:
         for signum in _SIGNALS:
             loop.remove_signal_handler(signum)
             signal.signal(signum, signal.SIG_DFL)  # SIGINT's own would raise KeyboardInterrupt in the drain

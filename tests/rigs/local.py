@@ -41,15 +41,17 @@ def prepared(workplace):
     prepare(recipe, workplace / "data", RunFolder(workplace / "run"), progress=lambda doing, done, total: None)
 
 
-def sonorant(workplace, *arguments, environment=os.environ, start_new_session=False):
+def sonorant(workplace, *arguments, environment=os.environ, terminal=None):
+    """Run a command, its output piped, or with this descriptor as its controlling terminal."""
     common = ["--recipe", "tiny.yaml", "--run", "run", "--data", "data"]
+    in_terminal = [] if terminal is None else ["setsid", "--ctty"]
     return subprocess.Popen(
-        [sys.executable, "-m", "sonorant.cli", *arguments, *common],
+        [*in_terminal, sys.executable, "-m", "sonorant.cli", *arguments, *common],
         cwd=workplace,
-        stdout=subprocess.PIPE,
+        stdin=terminal,
+        stdout=subprocess.PIPE if terminal is None else terminal,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=start_new_session,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), _ROOT)))},
     )
 

@@ -3,6 +3,8 @@
 import hashlib
 import os
 import signal
+import time
+from contextlib import suppress
 
 import pytest
 from rigs.accident import AT_ONCE, COMMAND_KILLED, DISK_FULL, KILLED, LAST_CHECKPOINT, accident, happened
@@ -19,8 +21,9 @@ from rigs.local import (
     steps,
     supervised,
 )
-from rigs.waiting import eventually
+from rigs.waiting import PATIENCE_S, eventually
 
+from services.process.signals import TOGETHER_S
 from services.supervisor.past_run import audit_run
 from sonorant.run_folder import RunFolder
 
@@ -104,13 +107,43 @@ def test_a_demo_that_is_ended_leaves_no_training_behind(tmp_path, number, code):
     eventually(lambda: not processes_of(workplace))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_a_demo_and_its_whole_group_as_of_a_closed_terminal_leaves_a_checkpoint(tmp_path, number):
-    workplace = make_workplace(tmp_path, checkpoint_every_steps=1_000_000)
-    demo = sonorant(workplace, "demo", start_new_session=True)
+def under_way(workplace, process, read=lambda: None):
+    """Wait for steps of the training; read: takes what the process has written, if it waits for that."""
     metrics = workplace / "run/metrics.jsonl"
-    eventually(lambda: metrics.exists() and metrics.stat().st_size > 0, process=demo)
-    os.killpg(demo.pid, number)  # the training gets a second one of its parent
-    code, said = finish(demo)
+    eventually(lambda: (read(), metrics.exists() and metrics.stat().st_size > 0)[1], process=process)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_twice_as_from_a_group_and_a_parent_leaves_a_checkpoint(tmp_path, number):
+    workplace = make_workplace(tmp_path, checkpoint_every_steps=1_000_000)
+    prepared(workplace)
+    training = sonorant(workplace, "train")
+    under_way(workplace, training)
+    rank = find_process_of(workplace, "services.trainer")
+    os.kill(rank, signal.SIGSTOP)  # it is not over before the second one comes
+    training.send_signal(number)
+    eventually(lambda: any(event["event"] == "interrupted" for event in supervised(workplace)), process=training)
+    training.send_signal(number)
+    time.sleep(TOGETHER_S / 4)
+    os.kill(rank, signal.SIGCONT)
+    code, said = finish(training)
     assert (code, "stopped; the same command goes on" in said) == (130, True), said
+    assert steps(workplace) > 0
+
+
+def test_a_closed_terminal_ends_a_demo_with_a_checkpoint(tmp_path):
+    workplace = make_workplace(tmp_path, checkpoint_every_steps=1_000_000)
+    ours, theirs = os.openpty()
+    demo = sonorant(workplace, "demo", terminal=theirs)
+    os.close(theirs)
+    os.set_blocking(ours, False)
+
+    def read():
+        with suppress(BlockingIOError):
+            os.read(ours, 65_536)
+
+    under_way(workplace, demo, read)
+    os.close(ours)  # demo and the training that it has started get SIGHUP, and can write no more
+    assert demo.wait(PATIENCE_S) == 130
+    eventually(lambda: not processes_of(workplace), lambda: processes_of(workplace))
     assert steps(workplace) > 0
