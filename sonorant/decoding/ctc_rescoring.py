@@ -20,6 +20,6 @@ def ctc_log_prob(log_probs: NDArray[np.float32], labels: Sequence[int]) -> float
         return -math.inf
     frames = np.ascontiguousarray(log_probs, np.float32)[np.newaxis]
     loss = np.empty(1, np.float32)
-    numbers = (np.array([value], np.int32) for value in (len(log_probs), labels, len(labels)))
-    kernels.ctc_loss(frames, *numbers, 1, loss, np.empty_like(frames))
+    lengths, spelt, counts = (np.array([one], np.int32) for one in (len(log_probs), labels, len(labels)))
+    kernels.ctc_loss(frames, lengths, spelt, counts, 1, loss, np.empty_like(frames))
     return -float(loss[0])
