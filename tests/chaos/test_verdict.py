@@ -46,6 +46,15 @@ def test_a_generation_that_left_no_checkpoint_is_no_history(tmp_path):
     assert [o for o, _ in history[0]] == [1]
 
 
+def test_a_smaller_gang_that_began_at_an_epochs_end_and_made_no_step_hides_nobody(tmp_path):
+    write(tmp_path, 1, 0, at(0, 0), (0, 0, [0]), (0, 1, [1]))
+    write(tmp_path, 1, 1, at(0, 0), (0, 0, [2]), (0, 1, [3]))
+    write(tmp_path, 2, 0, at(2, 0, 2, 2), (1, 0, [0, 1]))
+    write(tmp_path, 3, 0, at(2, 1, 0))
+    history = read_history(tmp_path, Progress(step=2, epoch=1, batches=[0]))
+    assert {epoch: sorted(o for o, _ in found) for epoch, found in history.items()} == {0: [0, 1, 2, 3]}
+
+
 @pytest.mark.parametrize(
     ("seen", "fault", "culprits"),
     [

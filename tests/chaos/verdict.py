@@ -115,6 +115,8 @@ def read_history(records, progress):
     for generation in sorted(generations, reverse=True):
         ranks = generations[generation]
         start = next(iter(ranks.values()))[0]["start"]
+        if start["step"] == cut["step"]:
+            cut = start  # a gang of another size may have written the same step anew, as of its own ranks
         if start["step"] >= cut["step"]:
             continue
         for rank, (_, *batches) in ranks.items():
