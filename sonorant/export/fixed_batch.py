@@ -58,9 +58,11 @@ class FixedBatch:
         for row, own in zip(features, vectors, strict=False):
             row[: len(own)] = own
         outputs, after = self._model(features, np.stack([*states, *[self._model.start] * (BATCH - len(states))]))
+        frames = outputs.shape[1] // after.shape[1]  # of a block
         for row, own in enumerate(vectors):
             blocks = len(own) // self._model.block
-            yield outputs[row, :blocks], after[row, blocks - 1].copy()  # a view would keep the states of the others
+            state = after[row, blocks - 1].copy()  # a view would keep the states of the others
+            yield outputs[row, : blocks * frames], state
 
 
 def blocks_of_call(left: Sequence[int]) -> int:

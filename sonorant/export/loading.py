@@ -115,14 +115,13 @@ class _Stream(ExportedModel):
         super().__init__(folder, manifest, searched=searched)
         start = self._signatures["start"](streams=1)
         states = [start[f"state_{i}"] for i in range(len(manifest.state_shapes))]
-        graphs = PackedStream(self._signatures, self._output, self.framing.block, states)
+        graphs = PackedStream(self._signatures, self._output, self.framing.step, states)
         self._graphs = FixedBatch(graphs, self.no_frames)
         self._batch: FixedBatch | StackBatch = self._graphs
         for name in set(STACKS) & self._signatures.keys():
             self._batch = StackBatch(self._signatures[name]())
         self._start = StreamState(graphs.start, np.empty((0, manifest.bins), np.float32), 0)
-        padding = start["padding"][0] if self.framing.tail else None
-        self._tail = np.tile(padding, (self.framing.tail, 1)) if padding is not None else self._start.pending
+        self._padding: Features = start["padding"] if self.framing.tail else self._start.pending
 
     def by_graph(self) -> "_Stream | None":
         if self._batch is self._graphs:
@@ -139,26 +138,34 @@ class _Stream(ExportedModel):
         return found
 
     def steps(self, due: Sequence[tuple[Features, StreamState]]) -> list[tuple[NDArray[np.float32], StreamState]]:
-        block, lead = self.framing.block, self.framing.lead
+        lead, step = self.framing.lead, self.framing.step
         vectors = [
             np.concatenate([state.pending, features]) if len(state.pending) else features for features, state in due
         ]
-        whole = [len(own) - len(own) % block for own in vectors]
+        whole = [len(own) - len(own) % step for own in vectors]
         found = self._batch.steps(
             [own[:end] for own, end in zip(vectors, whole, strict=True)], [state.packed for _, state in due]
         )
         results = []
         for (_, state), own, end, (frames, packed) in zip(due, vectors, whole, found, strict=True):
-            after = StreamState(packed, own[end:], state.blocks + end // block)
+            after = StreamState(packed, own[end:], state.blocks + end // self.framing.block)
             results.append((frames[max(0, lead - state.blocks) :], after))
         return results
 
     def finish(self, state: StreamState) -> NDArray[np.float32]:
-        return self.step(self._tail, state)[0] if len(self._tail) else self.no_frames
+        vectors = state.blocks * self.framing.block + len(state.pending)
+        behind = self._behind(vectors)
+        left = self.framing.frames(vectors) - max(0, state.blocks - self.framing.lead)
+        return self.step(behind, state)[0][:left] if len(behind) else self.no_frames
 
     def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
-        due = [(np.concatenate([features, self._tail]), self._start) for features in utterances]
-        return [frames for frames, _ in self.steps(due)]
+        due = [(np.concatenate([own, self._behind(len(own))]), self._start) for own in utterances]
+        found = zip(utterances, self.steps(due), strict=True)
+        return [frames[: self.framing.frames(len(own))] for own, (frames, _) in found]
+
+    def _behind(self, vectors: int) -> Features:
+        """Return the padding that follows so many vectors of a stream."""
+        return np.repeat(self._padding, self.framing.behind(vectors), axis=0)
 
 
 WholeState = tuple[Features, ...]  # the vectors so far, as they came
@@ -238,7 +245,7 @@ def _warm(model: ExportedModel, rest: Callable[[], None]) -> None:
     """Call each graph, if there are any, which TensorFlow optimizes in its first call."""
     state = model.initial_state()
     for blocks in range(1, MOST_BLOCKS + 1):
-        vectors = np.zeros((blocks * model.framing.block, model.extractor.bins), np.float32)
+        vectors = np.zeros((blocks * model.framing.step, model.extractor.bins), np.float32)
         _, state = model.step(vectors, state)
         rest()
     model.finish(state)

@@ -26,8 +26,8 @@ _Call: TypeAlias = Callable[..., Mapping[str, NDArray[np.float32]]]
 class PackedStream:
     """Calls the functions `blocks_1` to `blocks_4` of an export.
 
-    signatures: all of its functions. output: name of what they compute of the features, a frame a block. block: vectors
-    of one. states: Float32[1, ...] each, of a new stream.
+    signatures: all of its functions. output: name of what they compute of the features. block: vectors that a stream
+    takes at once. states: Float32[1, ...] each, of a new stream.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class PackedStream:
             self._calls = [_one_by_one(one, output, block, states)] * MOST_BLOCKS
 
     def __call__(self, features: Features, packed: PackedState) -> tuple[NDArray[np.float32], PackedState]:
-        """Return outputs [rows, blocks, size] of each row's next blocks, and states [rows, blocks, numbers] after each.
+        """Return outputs [rows, frames, size] of each row's next blocks, and states [rows, blocks, numbers] after each.
 
         features: Float32[rows, vectors, bins], MOST_BLOCKS of them at most; packed: Float32[rows, numbers].
         """

@@ -137,14 +137,15 @@ def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
     As a graph, which TensorFlow rearranges: step by step an LSTM makes 1e-5 of what is rounded otherwise.
     """
     framing, step = model.framing, graph_function(model.step)
-    vectors = np.concatenate([features, *[model.padding[None]] * framing.tail])
+    vectors = np.concatenate([features, *[model.padding[None]] * framing.behind(len(features))])
     state = model.initial_state(BATCH)
     parts = []
-    for first in range(0, len(vectors) - framing.block + 1, framing.block):
-        streams = np.repeat(vectors[None, first : first + framing.block], BATCH, axis=0)
+    for first in range(0, len(vectors) - framing.step + 1, framing.step):
+        streams = np.repeat(vectors[None, first : first + framing.step], BATCH, axis=0)
         log_probs, state = step(tf.constant(streams), state)
         parts.append(np.asarray(log_probs)[0])
-    return np.concatenate(parts[framing.lead :])
+    frames: NDArray[np.float32] = np.concatenate(parts)
+    return frames[framing.lead :][: framing.frames(len(features))]
 
 
 def _batched(model: Model, features: Features) -> NDArray[np.float32]:

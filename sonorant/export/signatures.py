@@ -49,7 +49,7 @@ def _stream(model: Streaming) -> dict[str, Any]:
     The loop over time gives the model one block of vectors at a time, so that every product has the same shapes however
     a stream is cut into chunks: the sums then run in the same order, and the results agree to the last bit.
     """
-    block, padding = model.framing.block, model.padding
+    block, frames, padding = model.framing.step, model.framing.at_once, model.padding
     name, size = ("encoded", model.encoded_size) if isinstance(model, Monotonic) else ("log_probs", model.symbols.size)
 
     def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -58,15 +58,16 @@ def _stream(model: Streaming) -> dict[str, Any]:
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:
         blocks = tf.shape(features)[1] // block
-        written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, size])
+        written = tf.TensorArray(tf.float32, size=blocks, element_shape=[None, frames, size])
 
         def advance(t: tf.Tensor, written: tf.TensorArray, state: list[tf.Tensor]) -> tuple[Any, Any, Any]:
             vectors = tf.ensure_shape(features[:, t * block : (t + 1) * block], (None, block, model.bins))
             outputs, state = model.step(vectors, state)
-            return t + 1, written.write(t, outputs[:, 0]), state
+            return t + 1, written.write(t, outputs), state
 
         _, written, last = tf.while_loop(lambda t, *_: t < blocks, advance, (0, written, list(state)))
-        return {name: tf.transpose(written.stack(), [1, 0, 2])} | numbered("state", last)
+        outputs = tf.reshape(tf.transpose(written.stack(), [1, 0, 2, 3]), [-1, blocks * frames, size])
+        return {name: outputs} | numbered("state", last)
 
     features = tf.TensorSpec([None, None, model.bins], tf.float32, "features")
     return {
@@ -87,7 +88,7 @@ def _all_blocks(model: Streaming, output: str) -> dict[str, Any]:
         outputs, after = model.step(features, list(state))
         return {output: outputs} | numbered("state", after)
 
-    one = tf.TensorSpec([BATCH, model.framing.block, model.bins], tf.float32, "features")
+    one = tf.TensorSpec([BATCH, model.framing.step, model.bins], tf.float32, "features")
     states = _states(model, BATCH)
     step = graph_function(next_block, input_signature=[one, *states])
     return {f"blocks_{count}": _blocks(step, output, one, states, count) for count in range(1, MOST_BLOCKS + 1)}

@@ -223,8 +223,8 @@ class Model(keras.Model):
 class Streaming(Model):
     """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut.
 
-    The first `framing.lead` frames of a stream are void: the caller of `step` drops them. After its last vector come
-    `framing.tail` times `padding`.
+    The first `framing.lead` frames of a stream are void: the caller of `step` drops them. After its last vector comes
+    `padding`, as often as `framing.behind` says; frames beyond those of the utterance are dropped too.
     """
 
     @property
@@ -247,7 +247,7 @@ class Streaming(Model):
         raise NotImplementedError
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return the outputs [B, 1, symbols] of the next block [B, framing.block, bins], and the state after it."""
+        """Return the outputs [B, at_once, symbols] of the framing's next step [B, step, bins], and the state after."""
         raise NotImplementedError
 
 
@@ -286,9 +286,9 @@ class LabelSynchronous(Model):
 class Monotonic(Streaming, LabelSynchronous):
     """A label-synchronous model that streams: frames after the one that a label attends to do not change the label.
 
-    Its outputs are encoded frames, [B, 1, encoded_size] of a block. Its decoder has hypotheses side by side, each with
-    the labels before and, as `state`, tensors [N, ...]: `seek` begins the search for the next label's frame, `look`
-    offers it frame after frame. window: last frames that a label depends on.
+    Its outputs are encoded frames, [B, at_once, encoded_size] of a step. Its decoder has hypotheses side by side, each
+    with the labels before and, as `state`, tensors [N, ...]: `seek` begins the search for the next label's frame,
+    `look` offers it frame after frame. window: last frames that a label depends on.
     """
 
     window: int

@@ -16,16 +16,32 @@ class Framing:
     Frame j is complete with vector (j + lead + 1) block - 1, and there are (V + tail) // block - lead of them.
 
     block: vectors from frame to frame. lead: blocks at the start of a stream that complete no frame, because the window
-    of the first frame is longer or the output is delayed. tail: vectors of padding that end the last window.
+    of the first frame is longer or the output is delayed. tail: vectors of padding that end the last window. at_once:
+    blocks of a step: a stream has their frames when it has heard all of them.
     """
 
     block: int = 1
     lead: int = 0
     tail: int = 0
+    at_once: int = 1
+
+    @property
+    def step(self) -> int:
+        """Vectors that a stream takes at once."""
+        return self.at_once * self.block
 
     def frames(self, vectors: int) -> int:
         """Return the number of frames of so many vectors."""
         return max(0, (vectors + self.tail) // self.block - self.lead)
+
+    def heard(self, frames: int) -> int:
+        """Return the vectors of the steps that complete so many frames."""
+        return -(-(frames + self.lead) // self.at_once) * self.step
+
+    def behind(self, vectors: int) -> int:
+        """Return the vectors of padding that must follow so many for a stream to have all their frames."""
+        frames = self.frames(vectors)
+        return max(0, self.heard(frames) - vectors) if frames else 0
 
     @property
     def wider(self) -> int:

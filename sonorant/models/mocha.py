@@ -1,6 +1,7 @@
 """Monotonic chunkwise attention: the streaming encoder-decoder model of Kim 2019 (arXiv 1912.11040), section 3.
 
-A block of vectors that an utterance's end cuts off is filled up with the corpus' mean, in training and in streams.
+What an utterance's end cuts off, of a block of vectors or of what its last frames look ahead to, is filled up with the
+corpus' mean, in training and in streams.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ from sonorant.models.applications import Applications
 from sonorant.models.attention import Attending
 from sonorant.models.attention_model import AttentionModel
 from sonorant.models.family import Monotonic
+from sonorant.models.latency_controlled import LatencyControlledEncoder
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
 from sonorant.models.section import MochaRecipe
 from sonorant.models.unidirectional import UnidirectionalEncoder
@@ -29,16 +31,21 @@ class Mocha(AttentionModel, Monotonic):
 
     search = "monotonic"
     recipe: MochaRecipe
-    encoder: UnidirectionalEncoder
+    encoder: UnidirectionalEncoder | LatencyControlledEncoder
 
     def __init__(self, recipe: MochaRecipe, bins: int, units: int, seed: int = 0) -> None:
         super().__init__(recipe, bins, units, seed)
         self.window = recipe.chunk
 
     @property
+    def receptive_field(self) -> tuple[int | None, int | None]:
+        """See `Model`."""
+        return None, self.latency - 1
+
+    @property
     def latency(self) -> int:
         """See `Streaming`: a frame is for all of its block, and the tail only fills up the last one."""
-        return self.framing.block
+        return self.framing.heard(1)
 
     @property
     def padding(self) -> NDArray[np.float32]:
@@ -50,11 +57,10 @@ class Mocha(AttentionModel, Monotonic):
         return self.encoder.initial_state(batch) + self.normalisation.initial_state(batch)
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return the encoded frame [B, 1, encoded_size] of the next block, and the state after it; see `Streaming`."""
-        layers = 2 * self.recipe.layers
-        normal, running = self.normalisation(features, state[layers:])
-        vectors = self.convolution.one_by_one(normal)
-        encoded, after = self.encoder.encode(vectors, state[:layers], lambda hidden, layer: hidden)
+        """Return encoded frames [B, at_once, encoded_size] of the next step, and the state after; see `Streaming`."""
+        states = self.encoder.states
+        normal, running = self.normalisation(features, state[states:])
+        encoded, after = self.encoder.step(self.convolution.one_by_one(normal), state[:states])
         return encoded, after + running
 
     def begin_seeking(self) -> list[tf.Tensor]:
@@ -78,8 +84,13 @@ class Mocha(AttentionModel, Monotonic):
         return attends, log_probs, [cell, hidden, context, before]
 
     def applications(self, path: str, vectors: int) -> Applications:
-        """See `AttentionModel`: each frame is looked at once, and again by the label that attends to it."""
+        """See `AttentionModel`: each frame is looked at once, and again by the label that attends to it.
+
+        What runs backwards does so through its own chunk and the one after it.
+        """
         layer, name = path.split("/")
+        if layer.endswith("_backward"):
+            return Applications(audio=2 * super().applications(path, vectors).audio)
         if layer not in ("monotonic", "chunkwise"):
             return super().applications(path, vectors)
         each = self.window if layer == "chunkwise" and name in ("key", "energy") else 1
@@ -96,8 +107,11 @@ class Mocha(AttentionModel, Monotonic):
         assert isinstance(attention, MonotonicAttention)
         return attention
 
-    def _new_encoder(self, inputs: int, seed: int) -> UnidirectionalEncoder:
-        return UnidirectionalEncoder(inputs, self.recipe.layers, self.recipe.cells, self.recipe.pooling, seed)
+    def _new_encoder(self, inputs: int, seed: int) -> UnidirectionalEncoder | LatencyControlledEncoder:
+        layers = inputs, self.recipe.layers, self.recipe.cells, self.recipe.pooling
+        if self.recipe.look_ahead:
+            return LatencyControlledEncoder(*layers, self.recipe.look_ahead, seed)
+        return UnidirectionalEncoder(*layers, seed)
 
     def _new_attention(self, seed: int) -> MonotonicAttention:
         recipe = self.recipe
@@ -112,14 +126,13 @@ class Mocha(AttentionModel, Monotonic):
     def _encode(
         self, features: tf.Tensor, lengths: tf.Tensor, dropout_seed: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        block = self.encoder.block
-        encoded_lengths = -(-lengths // block)
-        padded = tf.pad(features, ((0, 0), (0, -tf.shape(features)[1] % block), (0, 0)))
+        block, vectors = self.framing.block, tf.shape(features)[1]
+        encoded_lengths, frames = -(-lengths // block), -(-vectors // block)
+        padded = tf.pad(features, ((0, 0), (0, self.framing.heard(frames) - vectors), (0, 0)))
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
         normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.padding))
-        encoded, _ = self.encoder.encode(
-            self.convolution(normal, None if dropout_seed is None else block * encoded_lengths),
-            self.encoder.initial_state(tf.shape(features)[0]),
+        encoded = self.encoder.encode(
+            self.convolution(normal, None if dropout_seed is None else self.framing.heard(encoded_lengths)),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
-        return encoded, encoded_lengths
+        return encoded[:, :frames], encoded_lengths

@@ -174,7 +174,7 @@ class BfaRecipe(ConvolvedSection):
 
 
 class MochaRecipe(BfaRecipe):
-    """Monotonic chunkwise attention: uni-directional LSTM encoder with time reduction, LSTM decoder; streaming."""
+    """Monotonic chunkwise attention: LSTM encoder with time reduction, LSTM decoder; streaming."""
 
     monotonic: ClassVar[bool] = True
 
@@ -182,6 +182,14 @@ class MochaRecipe(BfaRecipe):
     layers: int = Field(6, ge=1, le=16, description="LSTM layers of the encoder.")
     cells: int = Field(1024, ge=1, le=8192, description="Cells of each encoder layer.")
     chunk: int = Field(2, ge=1, le=32, description="Encoded frames that a label attends to, the last one the head's.")
+    look_ahead: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Encoded frames of a chunk: layers are bidirectional, backwards through a frame's own chunk from "
+        "the end of the next one, so frames come late by a chunk for each layer and the rest of their own; 0: layers "
+        "hear the past alone.",
+    )
     energy_offset: float = Field(
         -4.0,
         ge=-20,
@@ -195,6 +203,20 @@ class MochaRecipe(BfaRecipe):
         description="First value of the monotonic energy's scale, which short trainings hardly change; 0: the paper's, "
         "1 / sqrt(attention).",
     )
+
+    @property
+    def framing(self) -> Framing:
+        """See `BfaRecipe`; with `look_ahead` frames come in chunks, each layer one chunk later than the one below."""
+        framing = super().framing
+        if not self.look_ahead:
+            return framing
+        lead = self.layers * self.look_ahead
+        return Framing(framing.block, lead, framing.tail + lead * framing.block, self.look_ahead)
+
+    @property
+    def fewest_layers(self) -> int | None:
+        """See `BfaRecipe`; with `look_ahead` the latency follows from the layers, which cannot grow then."""
+        return None if self.look_ahead else super().fewest_layers
 
 
 def _with_family(section: Any) -> Any:

@@ -1,6 +1,5 @@
 """A uni-directional LSTM encoder that shortens the sequence between its layers, with explicit state for streams."""
 
-import math
 from collections.abc import Callable, Sequence
 
 from sonorant.models.lstm import Lstm
@@ -12,8 +11,8 @@ __all__ = ["UnidirectionalEncoder"]
 class UnidirectionalEncoder(keras.layers.Layer):
     """Layers of LSTMs, max-pooled over time (Zeyer 2018, section 3), without look-ahead.
 
-    pooling: frames that become one after the first, second, ... layer; layers beyond it keep the length. block: their
-    product, vectors that become one frame.
+    pooling: frames that become one after the first, second, ... layer; layers beyond it keep the length. A block is as
+    many vectors as all of them make one.
     """
 
     def __init__(
@@ -21,7 +20,6 @@ class UnidirectionalEncoder(keras.layers.Layer):
     ) -> None:
         super().__init__(name=name)
         self.size = cells
-        self.block = math.prod(pooling)
         self._pooling = (*pooling, *(1,) * (layers - len(pooling)))
         sizes = [inputs] + [cells] * (layers - 1)
         self.lstms = [Lstm(n, cells, seed + i, f"lstm_{i}") for i, n in enumerate(sizes)]
@@ -32,17 +30,30 @@ class UnidirectionalEncoder(keras.layers.Layer):
         """Use so many layers: the lower ones, and the top one; frames are pooled after the same numbers of layers."""
         self._active = (*range(count - 1), len(self.lstms) - 1)
 
+    @property
+    def states(self) -> int:
+        """Tensors of the state."""
+        return 2 * len(self.lstms)
+
     def initial_state(self, batch: int | tf.Tensor) -> list[tf.Tensor]:
         """Return cell and hidden state [batch, cells] of each layer in turn, before the first vector."""
-        return [tf.zeros((batch, self.size)) for _ in range(2 * len(self.lstms))]
+        return [tf.zeros((batch, self.size)) for _ in range(self.states)]
 
-    def encode(
-        self, features: tf.Tensor, state: list[tf.Tensor], drop: Callable[[tf.Tensor, int], tf.Tensor]
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Return encoded frames [B, T / block, cells] of whole blocks [B, T, inputs], and the state after them.
+    def encode(self, features: tf.Tensor, drop: Callable[[tf.Tensor, int], tf.Tensor]) -> tf.Tensor:
+        """Return the encoded frames [B, T / block, cells] of whole blocks [B, T, inputs].
 
         drop: dropout of the outputs of a layer, by its number.
         """
+        encoded, _ = self._advance(features, self.initial_state(tf.shape(features)[0]), drop)
+        return encoded
+
+    def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """Return the encoded frame [B, 1, cells] of the next block [B, block, inputs], and the state after it."""
+        return self._advance(features, state, lambda hidden, layer: hidden)
+
+    def _advance(
+        self, features: tf.Tensor, state: list[tf.Tensor], drop: Callable[[tf.Tensor, int], tf.Tensor]
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         hidden = tf.transpose(features, (1, 0, 2))  # the kernel's loop takes [T, B, inputs]
         after = list(state)
         for i, pool in zip(self._active, self._pooling, strict=False):

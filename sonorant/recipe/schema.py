@@ -268,8 +268,8 @@ class Recipe(Section):
             return self
         if fewest is None:
             raise ValueError(
-                f"training.pretrain_layers={list(stages)}: model.family={self.model.family} cannot grow; remove it, or "
-                "take a family that can, such as bfa"
+                f"training.pretrain_layers={list(stages)}: this model of model.family={self.model.family} cannot grow; "
+                "remove it, or take one that can, such as bfa, or mocha without look_ahead"
             )
         numbers = [*stages, self.model.encoder_layers]
         if numbers[0] < fewest or any(after <= before for before, after in pairwise(numbers)):

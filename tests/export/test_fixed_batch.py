@@ -25,6 +25,7 @@ FAMILIES = {
     "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 24, "delay_vectors": 3},
     "conv_lstm_ctc": {"family": "conv_lstm_ctc", "width_vectors": 4, "filters": 9, "layers": 1, "cells": 17},
     "mocha": MOCHA | {"cells": 19},
+    "mocha, look-ahead": MOCHA | {"cells": 9, "look_ahead": 3},
     "mocha, convolution": MOCHA | {"cells": 19, "convolution": CONVOLUTION},
     "mocha, convolution_2d": MOCHA | {"cells": 19, "convolution_2d": CONVOLUTION_2D},
     "lstm_ctc, convolution": {"family": "lstm_ctc", "layers": 1, "cells": 24, "convolution": CONVOLUTION},

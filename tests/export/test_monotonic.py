@@ -32,9 +32,18 @@ BINS = FeatureExtractor(RECIPE.features, RATE_HZ).bins
 AUDIO = pcm16(murmur(2.0, seed=4))
 
 
+LOOK_AHEAD = {"look_ahead": 3, "cells": 4}  # in each direction
+DOCUMENT = RECIPE.model_dump(mode="json")
+
+
+@pytest.fixture(scope="module", params=[{}, LOOK_AHEAD], ids=["past alone", "look-ahead"])
+def recipe(request):
+    return Recipe.model_validate(DOCUMENT | {"model": DOCUMENT["model"] | request.param})
+
+
 @pytest.fixture(scope="module")
-def trained():
-    model = tiny_mocha(BINS, UNITS.size, **RUNNING)
+def trained(recipe):
+    model = tiny_mocha(BINS, UNITS.size, **recipe.model.model_dump())
     model.set_normalisation([np.random.default_rng(0).normal(0.5, 0.3, (50, BINS))], lambda moments: moments)
     weights = model.named_weights()
     rng = np.random.default_rng(9)
@@ -45,8 +54,8 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
-    return load_exported(export_model(trained, RECIPE, UNITS, tmp_path_factory.mktemp("exports")).path)
+def exported(trained, recipe, tmp_path_factory):
+    return load_exported(export_model(trained, recipe, UNITS, tmp_path_factory.mktemp("exports")).path)
 
 
 def test_it_is_exported_as_a_stream(exported):
@@ -111,12 +120,12 @@ def test_interim_results_come_while_the_stream_runs_and_the_final_one_does_not_d
     assert {word.start_s for word in words if word.start_s == word.end_s} <= {0.0, 2.0}
 
 
-def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(trained, exported, tmp_path):
+def test_the_export_has_its_language_model_and_prior_and_the_search_uses_both(trained, recipe, exported, tmp_path):
     (tmp_path / "text.txt").write_text("alpha beta\nbeta beta\ngamma delta beta\n" * 3)
     train([tmp_path / "text.txt"], tmp_path / "lm.arpa", order=2)
     train([tmp_path / "text.txt"], tmp_path / "unigrams.arpa", order=1)
     lm, prior = {"path": str(tmp_path / "lm.arpa"), "alpha": 2.0}, {"path": str(tmp_path / "unigrams.arpa")}
-    document = RECIPE.model_dump(mode="json")
+    document = recipe.model_dump(mode="json")
     document["decoding"] |= {"lm": lm, "prior": prior, "phrases": ["delta beta"]}
     model = load_exported(export_model(trained, Recipe.model_validate(document), UNITS, tmp_path / "exports").path)
     _, found = results(model, [])
@@ -139,11 +148,11 @@ def open_monotonic(model, fusion=None, bonus=RECIPE.decoding.length_bonus, ctc_w
     return MonotonicSearch(model.decoder, UNITS, 0.1, RECIPE.decoding.beam, bonus, fusion, ctc_weight=ctc_weight)
 
 
-def test_an_export_with_joint_ctc_has_its_log_probabilities_by_frame_and_final_results_use_them(trained, tmp_path):
-    model = tiny_mocha(BINS, UNITS.size, **RUNNING, ctc=True)
+def test_an_export_with_joint_ctc_has_its_log_probabilities_and_final_results_use_them(trained, recipe, tmp_path):
+    model = tiny_mocha(BINS, UNITS.size, **recipe.model.model_dump() | {"ctc": True})
     kernel = np.random.default_rng(9).normal(0, 2, (SECTION["cells"], UNITS.size + 1)).astype(np.float32)
     model.assign(model.named_weights() | trained.named_weights() | {"ctc/kernel": kernel})
-    document = RECIPE.model_dump(mode="json")
+    document = recipe.model_dump(mode="json")
     document["model"]["ctc"], document["training"]["ctc_weight"] = True, 0.3
     document["decoding"] |= {"ctc_weight": 0.4, "length_bonus": 0.0}  # CTC spells no more labels than there are frames
     exported = load_exported(export_model(model, Recipe.model_validate(document), UNITS, tmp_path).path)
@@ -172,9 +181,9 @@ class Deaf(Mocha):
         return attends & (tf.shape(frames)[0] == 0), log_probs, state
 
 
-def test_a_decoder_that_differs_from_the_training_is_not_exported(trained, tmp_path):
+def test_a_decoder_that_differs_from_the_training_is_not_exported(trained, recipe, tmp_path):
     deaf = Deaf(trained.recipe, BINS, UNITS.size)
     deaf.assign(trained.named_weights())
     with pytest.raises(BadExport, match="differs from the trained one, by teacher forcing"):
-        export_model(deaf, RECIPE, UNITS, tmp_path)
+        export_model(deaf, recipe, UNITS, tmp_path)
     assert list((tmp_path / "mocha").iterdir()) == []

@@ -17,9 +17,10 @@ BINS = 60
 CONVOLUTION = {"frames": 3, "filters": 4, "size": 10}  # without one it is a stack of layers, and has no blocks
 
 
-@pytest.fixture(
-    scope="module", params=[{"family": "lstm_ctc", "layers": 2, "cells": 9, "convolution": CONVOLUTION}, MOCHA]
-)
+LSTM_CTC = {"family": "lstm_ctc", "layers": 2, "cells": 9, "convolution": CONVOLUTION}
+
+
+@pytest.fixture(scope="module", params=[LSTM_CTC, MOCHA, MOCHA | {"look_ahead": 3}])
 def model(request):
     section = Recipe.model_validate(babble_recipe().model_dump(mode="json") | {"model": request.param}).model
     return build_model(section, BINS, UNITS.size, seed=1)
@@ -33,7 +34,7 @@ def packed(model, request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     save_module(module, folder, functions)
     states = [state.numpy() for state in model.initial_state(1)]
-    return PackedStream(load_signatures(folder), output(model), model.framing.block, states)
+    return PackedStream(load_signatures(folder), output(model), model.framing.step, states)
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +56,11 @@ def output(model):
 
 @pytest.mark.parametrize("blocks", range(1, MOST_BLOCKS + 1))
 def test_blocks_in_a_row_are_the_loop_s_outputs_and_states(model, packed, looped, blocks):
-    block = model.framing.block
+    block, frames = model.framing.step, model.framing.at_once
     vectors = np.random.default_rng(blocks).standard_normal((BATCH, blocks * block, BINS)).astype(np.float32)
     outputs, after = packed(vectors, np.stack([packed.start] * BATCH))
     for count in range(1, blocks + 1):
         expected, state = looped(vectors[:, : count * block])
-        np.testing.assert_allclose(outputs[:, :count], expected, atol=1e-6)
+        np.testing.assert_allclose(outputs[:, : count * frames], expected, atol=1e-6)
         np.testing.assert_allclose(after[:, count - 1], state, atol=1e-6)
-    assert outputs.shape[1] == after.shape[1] == blocks
+    assert (outputs.shape[1], after.shape[1]) == (blocks * frames, blocks)

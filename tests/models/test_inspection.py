@@ -104,6 +104,15 @@ def test_a_monotonic_model_waits_for_the_block_of_a_vector_and_no_longer():
     assert (found.frame_ms, found.future_ms, found.latency_ms) == (60, 50, 60)
 
 
+def test_look_ahead_costs_a_chunk_of_latency_for_each_layer_and_what_runs_backwards_hears_all_twice():
+    found = figures_of(family="mocha", layers=2, cells=3, pooling=[3, 2], look_ahead=4)
+    assert (found.frame_ms, found.future_ms, found.latency_ms) == (60, 710, 720)
+    by_name = {layer.name: layer for layer in found.layers}
+    each = 2 * (6 + 3) * 12 * VECTORS_PER_SECOND / 3
+    assert by_name["lstm_1_forward"].flops_per_second == pytest.approx(each, rel=0.01)
+    assert by_name["lstm_1_backward"].flops_per_second == pytest.approx(2 * each, rel=0.01)
+
+
 @pytest.mark.parametrize("name", ["digits", "digits-bfa", "digits-deepspeech", "digits-mocha", "digits-thesis"])
 def test_shapes_are_those_of_the_model_that_trains(name):
     recipe = load_recipe(RECIPES / f"{name}.yaml")

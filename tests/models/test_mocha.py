@@ -11,11 +11,17 @@ LABEL_LENGTHS = np.array([4, 2, 1], np.int32)
 LENGTHS = np.array([20, 13, 4], np.int32)
 
 
-@pytest.fixture(params=[("global", None), ("running", None), ("running", CONVOLUTION)])
+SECTIONS = {
+    "global": {},
+    "running": {"normalisation": "running"},
+    "convolution": {"normalisation": "running", "convolution": CONVOLUTION, "seed": 4},
+    "look-ahead": {"normalisation": "running", "look_ahead": 2, "cells": 4},
+}
+
+
+@pytest.fixture(params=SECTIONS)
 def model(request):
-    normalisation, convolution = request.param
-    seed = 4 if convolution else 3  # with which heads stop here and there
-    model = tiny_mocha(ctc=True, seed=seed, normalisation=normalisation, memory_vectors=10, convolution=convolution)
+    model = tiny_mocha(ctc=True, memory_vectors=10, **SECTIONS[request.param])  # of a seed with which heads stop
     model.set_normalisation([np.random.default_rng(0).normal(2, 3, (50, 6))], lambda moments: moments)
     return model
 
@@ -83,11 +89,15 @@ def test_label_by_label_is_as_by_teacher_forcing_for_any_number_of_hypotheses(mo
 def test_a_stream_has_the_frames_of_the_whole(model, features):
     encoded, lengths = model.encode(tf.constant(features), tf.constant(LENGTHS))
     for i, length in enumerate(LENGTHS):
-        vectors = np.concatenate([features[i, :length], model.padding[np.newaxis]])  # framing.tail is 1
-        state = model.initial_state(1)
-        for frame in range(int(lengths[i])):
-            output, state = model.step(tf.constant(vectors[np.newaxis, 2 * frame : 2 * frame + 2]), state)
-            np.testing.assert_allclose(output[0, 0], encoded[i, frame], atol=1e-5)
+        framing, state, frames = model.framing, model.initial_state(1), []
+        behind = np.tile(model.padding, (framing.behind(length), 1))
+        vectors = np.concatenate([features[i, :length], behind])
+        for step in np.split(vectors[np.newaxis], len(vectors) // framing.step, axis=1):
+            output, state = model.step(tf.constant(step), state)
+            frames.extend(output[0])
+        frames = frames[framing.lead :]
+        assert int(lengths[i]) <= len(frames) < int(lengths[i]) + framing.at_once
+        np.testing.assert_allclose(frames[: int(lengths[i])], encoded[i, : int(lengths[i])], atol=1e-5)
 
 
 def test_the_gradient_is_that_of_finite_differences(model, features):

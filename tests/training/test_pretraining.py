@@ -162,6 +162,7 @@ def test_a_run_that_is_stopped_in_any_stage_ends_with_the_same_bits(whole, tmp_p
         (BFA | {"pooling": [2, 2, 1]}, [2], "from at least 3"),
         (CONVOLUTION, [1], "greater than or equal to 2"),
         ({"family": "deep_speech", "cells": 3}, [2], r"deep_speech cannot grow"),
+        ({"family": "mocha", "look_ahead": 2}, [2], r"mocha cannot grow"),
     ],
 )
 def test_stages_that_a_model_cannot_have_are_refused(model, stages, said):
