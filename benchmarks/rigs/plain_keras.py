@@ -5,7 +5,8 @@ What Keras has no layer for is replaced by what is nearest to it, and never by w
 - conv_lstm_ctc: `LSTM` has no peepholes. deep_speech: its first layer is a strided `Conv1D`, its recurrence a
   bidirectional `SimpleRNN` of clipped rectifiers.
 - bfa, mocha: an LSTM decoder on the labels before, then one `AdditiveAttention` of all labels to all frames; so there
-  is no feedback of contexts or weights, and of MoChA neither expectation nor chunks. `Dense` stands for maxout.
+  is no feedback of contexts or weights, and of MoChA neither expectation nor chunks; layers that look ahead hear all of
+  the utterance, and it once. `Dense` stands for maxout.
 - CTC is `keras.losses.CTC`, with the frames' loss beside it where the recipe guides CTC. Padding is not masked.
 
 The batch is a constant of the data set, and its shape is known to the graph: in real training it would not be.
@@ -141,7 +142,8 @@ def _label_synchronous(
     hidden = features
     for layer in range(model.layers):
         lstm = _layers.LSTM(model.cells, return_sequences=True)
-        hidden = (lstm if isinstance(model, MochaRecipe) else _layers.Bidirectional(lstm))(hidden)
+        past_alone = isinstance(model, MochaRecipe) and not model.look_ahead
+        hidden = (lstm if past_alone else _layers.Bidirectional(lstm))(hidden)
         if layer < len(model.pooling) and model.pooling[layer] > 1:
             hidden = _layers.MaxPooling1D(model.pooling[layer], padding="same")(hidden)
         hidden = _layers.Dropout(model.dropout)(hidden)

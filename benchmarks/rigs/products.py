@@ -5,6 +5,7 @@ labels, inputs of recurrences are multiplied with their states, nothing is compu
 that of an attention's energies, counts too.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -159,13 +160,18 @@ def _label_synchronous(
     model: BfaRecipe, utterances: int, vectors: int, bins: int, labels: int, symbols: int
 ) -> Iterator[Product]:
     monotonic = isinstance(model, MochaRecipe)
-    directions = 1 if monotonic else 2
+    chunk = model.look_ahead * math.prod(model.pooling) if isinstance(model, MochaRecipe) else 0
+    directions = 1 if monotonic and not chunk else 2
     frames, inputs = vectors, bins
     for layer in range(model.layers):
-        for _ in range(directions):
+        pool = model.pooling[layer] if layer < len(model.pooling) else 1
+        yield from _lstm(inputs, model.cells, utterances, frames, first=layer == 0)
+        if chunk:
+            yield from _backwards(inputs, model.cells, utterances, frames, chunk, first=layer == 0)
+        elif directions == 2:
             yield from _lstm(inputs, model.cells, utterances, frames, first=layer == 0)
         inputs = directions * model.cells
-        frames = -(-frames // (model.pooling[layer] if layer < len(model.pooling) else 1))
+        frames, chunk = -(-frames // pool), chunk // pool
     if model.ctc:
         yield from _dense(inputs, symbols, utterances * frames)
     for _ in range(2 if monotonic else 1):
@@ -177,6 +183,21 @@ def _label_synchronous(
     yield from _label_lstm(model.embedding + inputs, model.decoder_cells, utterances, labels)
     yield from _dense(joined, model.readout, utterances * labels)
     yield from _dense(model.readout // 2, symbols, utterances * labels)
+
+
+def _backwards(inputs: int, cells: int, utterances: int, frames: int, chunk: int, *, first: bool) -> Iterator[Product]:
+    """Yield those of a latency-controlled layer: the recurrence goes through the next chunk too, all chunks at once.
+
+    The gradient of the weight is there as one product with as many operations as that of each part has rows.
+    """
+    chunks = -(-frames // chunk) * utterances
+    rows, both = chunk * chunks, inputs + cells
+    yield Product(chunk, chunks, both, 4 * cells)
+    yield Product(chunk, chunks, cells, 4 * cells)
+    yield Product(2 * chunk, chunks, 4 * cells, cells)
+    yield Product(1, both, rows * (both + cells) // both, 4 * cells, left=True)
+    if not first:
+        yield Product(1, rows, 4 * cells, inputs, right=True)
 
 
 def _energies(model: BfaRecipe, utterances: int, frames: int, encoded: int, labels: int) -> Iterator[Product]:

@@ -20,13 +20,14 @@ class Case:
     """A recipe's family.
 
     frames: whether its objective is cross-entropy of frames, and not the recipe's own. convolution: what stands before
-    its layers, as in the rows of `docs/results.md`. training: what its section `training` has in place of the recipe's.
+    its layers, as in the rows of `docs/results.md`. model, training: what these sections have in place of the recipe's.
     """
 
     name: str
     recipe: str
     frames: bool = False
     convolution: FrequencyConvolutionRecipe | Convolution2dRecipe | None = None
+    model: Mapping[str, int] = field(default_factory=dict)
     training: Mapping[str, int | str] = field(default_factory=dict)
 
     def load(self) -> Recipe:
@@ -34,10 +35,11 @@ class Case:
         recipe = load_recipe(_RECIPES / self.recipe)
         by_frame = {"objective": "frame_cross_entropy", "alignment_weight": 0.0} if self.frames else {}
         changed: dict[str, Section] = {"training": recipe.training.model_copy(update={**self.training, **by_frame})}
+        model: dict[str, int | Section] = dict(self.model)
         if (convolution := self.convolution) is not None:
-            key = "convolution_2d" if isinstance(convolution, Convolution2dRecipe) else "convolution"
             changed["features"] = recipe.features.model_copy(update={"stack": convolution.frames})
-            changed["model"] = recipe.model.model_copy(update={key: convolution})
+            model["convolution_2d" if isinstance(convolution, Convolution2dRecipe) else "convolution"] = convolution
+        changed["model"] = recipe.model.model_copy(update=model)
         return recipe.model_copy(update=changed)
 
 
@@ -50,5 +52,6 @@ CASES = (
     Case("delayed_lstm, frames", "digits-google.yaml", frames=True),
     Case("bfa", "digits-bfa.yaml"),
     Case("mocha", "digits-mocha.yaml"),
+    Case("mocha, look-ahead", "digits-mocha.yaml", model={"cells": 128, "look_ahead": 4}),
     Case("lstm_ctc, convolution_2d", "digits.yaml", convolution=Convolution2dRecipe(frames=16, size=192)),
 )
