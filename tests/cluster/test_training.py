@@ -32,7 +32,7 @@ from sonorant.training.checkpoints import load_checkpoint
 
 WHOLE = os.environ.get("DIGITS") == "whole"
 RECIPE = digits_values()["recipe"]
-TRAIN, EPOCHS = (RECIPE["corpus"]["strings"]["train"], RECIPE["training"]["epochs"]) if WHOLE else (400, 18)
+TRAIN, EPOCHS = (RECIPE["corpus"]["strings"]["train"], RECIPE["training"]["epochs"]) if WHOLE else (400, 27)
 LAUNCHER = os.environ.get("LAUNCHER", "statefulset")
 BY_MPI = LAUNCHER == "mpijob"
 PATIENCE_S = 1500.0
