@@ -22,7 +22,8 @@ from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
 from sonorant.export.versions import Export, content_sha256, newest_version
 from sonorant.export.warm_up import add_warm_up
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.models.family import Inputs, LabelSynchronous, Model, Streaming
+from sonorant.models.family import Inputs, Model, Streaming
+from sonorant.models.label_synchronous import LabelSynchronous
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe

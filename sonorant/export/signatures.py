@@ -16,7 +16,8 @@ from typing import Any
 from sonorant.export.fixed_batch import BATCH
 from sonorant.export.packed_stream import MOST_BLOCKS
 from sonorant.models.decoder_functions import decoder_functions, numbered
-from sonorant.models.family import Inputs, LabelSynchronous, Model, Monotonic, Streaming
+from sonorant.models.family import Inputs, Model, Streaming
+from sonorant.models.label_synchronous import LabelSynchronous, Monotonic
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.models.stack_functions import stack_functions
 from sonorant.tensorflow import graph_function, tf

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from sonorant.models.attention import Attending, Attention
 from sonorant.models.compiled_decoder import Teacher
-from sonorant.models.family import DecoderStep
 from sonorant.models.half_precision import HalfPrecision, product
+from sonorant.models.label_synchronous import DecoderStep
 from sonorant.models.lstm import LstmCell
 from sonorant.tensorflow import keras, tf
 

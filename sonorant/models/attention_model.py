@@ -10,9 +10,10 @@ from sonorant.models.attention import Attending, Attention
 from sonorant.models.attention_decoder import AttentionDecoder, Sampling
 from sonorant.models.convolution import convolution_of
 from sonorant.models.dropout import Dropout
-from sonorant.models.family import DecoderStep, Inputs, LabelSynchronous, Outputs, Symbols
+from sonorant.models.family import Inputs, Outputs, Symbols
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
+from sonorant.models.label_synchronous import DecoderStep, LabelSynchronous
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import BfaRecipe
 from sonorant.tensorflow import keras, tf

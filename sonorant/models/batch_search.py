@@ -10,7 +10,7 @@ from sonorant.decoding import BadLogProbs, LabelBeam, Scoring
 from sonorant.decoding.label_beam import Ended
 from sonorant.models.batch_frames import features_signature
 from sonorant.models.decoder_functions import model_decoder
-from sonorant.models.family import LabelSynchronous
+from sonorant.models.label_synchronous import LabelSynchronous
 from sonorant.tensorflow import graph_function
 
 __all__ = ["batch_search"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from sonorant.models.family import LabelSynchronous
+from sonorant.models.label_synchronous import LabelSynchronous
 from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.tensorflow import graph_function, of_arrays, tf
 

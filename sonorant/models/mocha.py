@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sonorant.models.applications import Applications
 from sonorant.models.attention import Attending
 from sonorant.models.attention_model import AttentionModel
-from sonorant.models.family import Monotonic
+from sonorant.models.label_synchronous import Monotonic
 from sonorant.models.latency_controlled import LatencyControlledEncoder
 from sonorant.models.monotonic_attention import ExpectedAttention, MonotonicAttention
 from sonorant.models.section import MochaRecipe

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sonorant.models.decoder_functions import frame_functions, numbered
-from sonorant.models.family import Monotonic
+from sonorant.models.label_synchronous import Monotonic
 from sonorant.tensorflow import graph_function, tf
 
 __all__ = ["monotonic_functions"]

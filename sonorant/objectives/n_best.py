@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sonorant.decoding import BadLogProbs, CtcBeamSearch, Scorer
 from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
-from sonorant.models.family import LabelSynchronous, Model
+from sonorant.models.family import Model
+from sonorant.models.label_synchronous import LabelSynchronous
 from sonorant.objectives.objective import BatchTensors, Padded
 from sonorant.tensorflow import tf
 from sonorant.text.alignment import align

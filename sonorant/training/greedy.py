@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sonorant.decoding import best_path
 from sonorant.models.batch_frames import batch_frames
 from sonorant.models.batch_search import batch_search
-from sonorant.models.family import LabelSynchronous, Model
+from sonorant.models.family import Model
+from sonorant.models.label_synchronous import LabelSynchronous
 
 __all__ = ["greedy"]
 

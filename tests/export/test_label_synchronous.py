@@ -15,7 +15,8 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.lm.training import train
 from sonorant.models.bfa import Bfa
 from sonorant.models.decoder_functions import model_decoder
-from sonorant.models.family import DecoderStep, Inputs
+from sonorant.models.family import Inputs
+from sonorant.models.label_synchronous import DecoderStep
 from sonorant.recipe.schema import Recipe
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.tensorflow import tf

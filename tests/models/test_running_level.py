@@ -3,7 +3,8 @@ import pytest
 from pydantic import ValidationError
 from rigs.small_corpus import digits_recipe
 
-from sonorant.models.family import Inputs, LabelSynchronous
+from sonorant.models.family import Inputs
+from sonorant.models.label_synchronous import LabelSynchronous
 from sonorant.models.registry import build_model
 from sonorant.models.running_level import RunningLevel, peak_moments
 from sonorant.recipe import Recipe
