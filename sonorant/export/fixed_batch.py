@@ -34,7 +34,7 @@ class FixedBatch:
     def steps(
         self, vectors: Sequence[Features], states: Sequence[PackedState]
     ) -> list[tuple[NDArray[np.float32], PackedState]]:
-        """Return outputs [T', size] of each stream's vectors, whole blocks, and the state after them.
+        """Return outputs [T', size] of each stream's vectors, whole blocks of the model, and the state after them.
 
         Each call is for the streams that have most left.
         """

@@ -9,8 +9,8 @@ __all__ = ["frame_lag_s"]
 def frame_lag_s(recipe: Recipe, extractor: FeatureExtractor) -> float:
     """Return the seconds from the end of a frame's step to that of its audio, less those by which labels come late.
 
-    A step is `framing.block` vectors of `features.stride` windows. Stacks that are longer than their stride, and
-    convolutions over time that are wider than theirs, reach further; heads that were trained to stop
+    A frame's step is `framing.block` vectors of `features.stride` windows. Stacks that are longer than their stride,
+    and convolutions over time that are wider than theirs, reach further; heads that were trained to stop
     `training.head_delay_frames` behind their labels tell them later.
     """
     framing, features = recipe.model.framing, recipe.features

@@ -165,7 +165,7 @@ class _Stream(ExportedModel):
 
     def _behind(self, vectors: int) -> Features:
         """Return the padding that follows so many vectors of a stream."""
-        return np.repeat(self._padding, self.framing.behind(vectors), axis=0)
+        return np.repeat(self._padding, self.framing.padding_after(vectors), axis=0)
 
 
 WholeState = tuple[Features, ...]  # the vectors so far, as they came

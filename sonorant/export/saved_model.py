@@ -138,7 +138,7 @@ def _stepped(model: Streaming, features: Features) -> NDArray[np.float32]:
     As a graph, which TensorFlow rearranges: step by step an LSTM makes 1e-5 of what is rounded otherwise.
     """
     framing, step = model.framing, graph_function(model.step)
-    vectors = np.concatenate([features, *[model.padding[None]] * framing.behind(len(features))])
+    vectors = np.concatenate([features, *[model.padding[None]] * framing.padding_after(len(features))])
     state = model.initial_state(BATCH)
     parts = []
     for first in range(0, len(vectors) - framing.step + 1, framing.step):

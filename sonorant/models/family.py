@@ -211,7 +211,7 @@ class Streaming(Model):
     """A model with the streaming signature; a stream gets the same outputs, bit for bit, however it is cut.
 
     The first `framing.lead` frames of a stream are void: the caller of `step` drops them. After its last vector comes
-    `padding`, as often as `framing.behind` says; frames beyond those of the utterance are dropped too.
+    `padding`, as often as `framing.padding_after` says; frames beyond those of the utterance are dropped too.
     """
 
     @property

@@ -13,11 +13,12 @@ __all__ = ["Framing"]
 class Framing:
     """Frames of an utterance of V vectors, followed by `tail` vectors of padding: one a block, without the first ones.
 
-    Frame j is complete with vector (j + lead + 1) block - 1, and there are (V + tail) // block - lead of them.
+    There are (V + tail) // block - lead of them. A stream takes steps of `at_once` blocks, whose frames come together:
+    frame j with vector `vectors_for(j + 1)` - 1, so with `at_once` 1 with vector (j + lead + 1) block - 1.
 
     block: vectors from frame to frame. lead: blocks at the start of a stream that complete no frame, because the window
-    of the first frame is longer or the output is delayed. tail: vectors of padding that end the last window. at_once:
-    blocks of a step: a stream has their frames when it has heard all of them.
+    of the first frame is longer or the output is delayed. tail: vectors of padding that end the last window; a stream
+    has as many more as its last step lacks. at_once: blocks of a step.
     """
 
     block: int = 1
@@ -34,14 +35,14 @@ class Framing:
         """Return the number of frames of so many vectors."""
         return max(0, (vectors + self.tail) // self.block - self.lead)
 
-    def heard(self, frames: int) -> int:
+    def vectors_for(self, frames: int) -> int:
         """Return the vectors of the steps that complete so many frames."""
         return -(-(frames + self.lead) // self.at_once) * self.step
 
-    def behind(self, vectors: int) -> int:
+    def padding_after(self, vectors: int) -> int:
         """Return the vectors of padding that must follow so many for a stream to have all their frames."""
         frames = self.frames(vectors)
-        return max(0, self.heard(frames) - vectors) if frames else 0
+        return max(0, self.vectors_for(frames) - vectors) if frames else 0
 
     @property
     def wider(self) -> int:

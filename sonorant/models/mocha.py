@@ -44,8 +44,8 @@ class Mocha(AttentionModel, Monotonic):
 
     @property
     def latency(self) -> int:
-        """See `Streaming`: a frame is for all of its block, and the tail only fills up the last one."""
-        return self.framing.heard(1)
+        """See `Streaming`: a frame is for all of its block, and padding stands for what an utterance lacks."""
+        return self.framing.vectors_for(1)
 
     @property
     def padding(self) -> NDArray[np.float32]:
@@ -128,11 +128,11 @@ class Mocha(AttentionModel, Monotonic):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         block, vectors = self.framing.block, tf.shape(features)[1]
         encoded_lengths, frames = -(-lengths // block), -(-vectors // block)
-        padded = tf.pad(features, ((0, 0), (0, self.framing.heard(frames) - vectors), (0, 0)))
+        padded = tf.pad(features, ((0, 0), (0, self.framing.vectors_for(frames) - vectors), (0, 0)))
         present = tf.sequence_mask(lengths, tf.shape(padded)[1])[:, :, tf.newaxis]
         normal = self.normalisation.whole(tf.where(present, padded, self.normalisation.padding))
         encoded = self.encoder.encode(
-            self.convolution(normal, None if dropout_seed is None else self.framing.heard(encoded_lengths)),
+            self.convolution(normal, None if dropout_seed is None else self.framing.vectors_for(encoded_lengths)),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
         return encoded[:, :frames], encoded_lengths

@@ -180,15 +180,17 @@ class MochaRecipe(BfaRecipe):
 
     family: Literal["mocha"] = Field(description="Family of the model.")  # type: ignore[assignment]
     layers: int = Field(6, ge=1, le=16, description="LSTM layers of the encoder.")
-    cells: int = Field(1024, ge=1, le=8192, description="Cells of each encoder layer.")
+    cells: int = Field(
+        1024, ge=1, le=8192, description="Cells of each encoder layer, with look_ahead in each direction."
+    )
     chunk: int = Field(2, ge=1, le=32, description="Encoded frames that a label attends to, the last one the head's.")
     look_ahead: int = Field(
         0,
         ge=0,
         le=64,
-        description="Encoded frames of a chunk: layers are bidirectional, backwards through a frame's own chunk from "
-        "the end of the next one, so frames come late by a chunk for each layer and the rest of their own; 0: layers "
-        "hear the past alone.",
+        description="Encoded frames that each layer looks ahead, and at most twice as many: it is bidirectional, and "
+        "runs backwards through a chunk of so many frames from the end of the next one. Frames come late by a chunk "
+        "for each layer and the rest of their own; 0: layers hear the past alone.",
     )
     energy_offset: float = Field(
         -4.0,

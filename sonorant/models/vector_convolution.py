@@ -26,7 +26,7 @@ class VectorConvolution(keras.layers.Layer):
         """Return Float32[B, T, size]; vectors: Float32[B, T, bins], the frames of each one after another.
 
         lengths: Int32[B], in training, where batches are normalised by their own moments: vectors to compute and to
-        normalise over, those of a delay or of a block's fill among them; what follows them is undefined.
+        normalise over, those of a delay, a look-ahead or a block's fill among them; what follows them is undefined.
         """
         raise NotImplementedError
 

@@ -28,6 +28,7 @@ FAMILIES = {
     "mocha, look-ahead": MOCHA | {"cells": 9, "look_ahead": 3},
     "mocha, convolution": MOCHA | {"cells": 19, "convolution": CONVOLUTION},
     "mocha, convolution_2d": MOCHA | {"cells": 19, "convolution_2d": CONVOLUTION_2D},
+    "mocha, look-ahead, convolution_2d": MOCHA | {"cells": 9, "look_ahead": 2, "convolution_2d": CONVOLUTION_2D},
     "lstm_ctc, convolution": {"family": "lstm_ctc", "layers": 1, "cells": 24, "convolution": CONVOLUTION},
 }
 

@@ -175,6 +175,7 @@ FAMILIES = {
     "delayed_lstm": {"family": "delayed_lstm", "layers": 1, "cells": 6, "delay_vectors": 2},
     "bfa": BFA,
     "mocha": MOCHA,
+    "mocha, look-ahead": MOCHA | {"look_ahead": 3},
 }
 
 
@@ -187,9 +188,8 @@ def model_of(family, **convolution):
 
 
 def computed(model, length):
-    """Return how many vectors a model computes of an utterance: with its delay, and with whole blocks."""
-    framing = model.framing
-    return length + framing.tail if framing.lead else -(-length // framing.block) * framing.block
+    """Return how many vectors a model computes of an utterance: with its delay or look-ahead, in whole blocks."""
+    return model.framing.vectors_for(model.framing.frames(length))
 
 
 def outputs(model, seed=None):

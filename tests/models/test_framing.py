@@ -35,7 +35,7 @@ FRAMINGS = st.builds(Framing, st.integers(1, 5), st.integers(0, 6), st.integers(
 
 @given(FRAMINGS, st.integers(0, 60))
 def test_padding_ends_the_first_step_that_has_an_utterance_s_last_frame(framing, vectors):
-    behind, frames = framing.behind(vectors), framing.frames(vectors)
+    behind, frames = framing.padding_after(vectors), framing.frames(vectors)
 
     def frames_after(steps):
         return steps * framing.at_once - framing.lead
@@ -55,4 +55,4 @@ def test_frames_that_look_ahead_are_as_many_and_stand_for_the_same_vectors(block
     assert frames == heard.frames(vectors) == -(-vectors // block)
     np.testing.assert_array_equal(ahead.vectors(frames), heard.vectors(frames))
     assert ahead.step == block * chunk
-    assert ahead.heard(chunk) == ahead.heard(1) == (layers + 1) * ahead.step
+    assert ahead.vectors_for(chunk) == ahead.vectors_for(1) == (layers + 1) * ahead.step

@@ -90,7 +90,7 @@ def test_a_stream_has_the_frames_of_the_whole(model, features):
     encoded, lengths = model.encode(tf.constant(features), tf.constant(LENGTHS))
     for i, length in enumerate(LENGTHS):
         framing, state, frames = model.framing, model.initial_state(1), []
-        behind = np.tile(model.padding, (framing.behind(length), 1))
+        behind = np.tile(model.padding, (framing.padding_after(length), 1))
         vectors = np.concatenate([features[i, :length], behind])
         for step in np.split(vectors[np.newaxis], len(vectors) // framing.step, axis=1):
             output, state = model.step(tf.constant(step), state)
