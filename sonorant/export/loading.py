@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,12 @@ class ExportedModel(Described):
         """Return what `step` returns for the features and state of each of several streams, to the last bit."""
         return [self.step(features, state) for features, state in due]
 
+    def ended(self, features: Features, state: Any) -> tuple[Features, Any]:
+        """Return the last features of a stream with what padding they need, and its state, which knows of the end."""
+        return features, state
+
     def finish(self, state: Any) -> NDArray[np.float32]:
-        """Return the outputs [T', size] that the end of the stream completes."""
+        """Return the outputs [T', size] that the end of the stream completes, and no `step` has returned."""
         raise NotImplementedError
 
     def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
@@ -98,11 +102,15 @@ class ExportedModel(Described):
 
 @dataclass(frozen=True)
 class StreamState:
-    """A stream so far: state of the model, vectors of an incomplete block, blocks before."""
+    """A stream so far: state of the model, vectors of an incomplete step, blocks before.
+
+    frames: of all of it, once its end is known.
+    """
 
     packed: PackedState
     pending: Features
     blocks: int
+    frames: int | None = None
 
 
 class _Stream(ExportedModel):
@@ -148,24 +156,24 @@ class _Stream(ExportedModel):
         )
         results = []
         for (_, state), own, end, (frames, packed) in zip(due, vectors, whole, found, strict=True):
-            after = StreamState(packed, own[end:], state.blocks + end // self.framing.block)
-            results.append((frames[max(0, lead - state.blocks) :], after))
+            after = StreamState(packed, own[end:], state.blocks + end // self.framing.block, state.frames)
+            last = None if state.frames is None else state.frames + lead - state.blocks
+            results.append((frames[max(0, lead - state.blocks) : last], after))
         return results
 
+    def ended(self, features: Features, state: StreamState) -> tuple[Features, StreamState]:
+        vectors = state.blocks * self.framing.block + len(state.pending) + len(features)
+        padding = np.repeat(self._padding, self.framing.padding_after(vectors), axis=0)
+        return np.concatenate([features, padding]), replace(state, frames=self.framing.frames(vectors))
+
     def finish(self, state: StreamState) -> NDArray[np.float32]:
-        vectors = state.blocks * self.framing.block + len(state.pending)
-        behind = self._behind(vectors)
-        left = self.framing.frames(vectors) - max(0, state.blocks - self.framing.lead)
-        return self.step(behind, state)[0][:left] if len(behind) else self.no_frames
+        if state.frames is not None:
+            return self.no_frames
+        left, over = self.ended(self._start.pending, state)
+        return self.step(left, over)[0] if len(left) else self.no_frames
 
     def outputs(self, utterances: Sequence[Features]) -> list[NDArray[np.float32]]:
-        due = [(np.concatenate([own, self._behind(len(own))]), self._start) for own in utterances]
-        found = zip(utterances, self.steps(due), strict=True)
-        return [frames[: self.framing.frames(len(own))] for own, (frames, _) in found]
-
-    def _behind(self, vectors: int) -> Features:
-        """Return the padding that follows so many vectors of a stream."""
-        return np.repeat(self._padding, self.framing.padding_after(vectors), axis=0)
+        return [frames for frames, _ in self.steps([self.ended(features, self._start) for features in utterances])]
 
 
 WholeState = tuple[Features, ...]  # the vectors so far, as they came

@@ -39,8 +39,14 @@ class AcousticModel(Protocol):
     def steps(self, due: Sequence[tuple[Features, Any]]) -> Sequence[tuple[NDArray[np.float32], Any]]:
         """Return what `step` returns for the features and state of each of several streams, to the last bit."""
 
+    def ended(self, features: Features, state: Any) -> tuple[Features, Any]:
+        """Return the last features [T, bins] of a stream and its state as `step` takes them, which knows of the end.
+
+        So what must follow the features is computed with other streams' steps; there may be none left.
+        """
+
     def finish(self, state: Any) -> NDArray[np.float32]:
-        """Return the frames [T', n] that the end of the stream completes; there may be none."""
+        """Return the frames [T', n] that the end of the stream completes, and no `step` has returned; maybe none."""
 
 
 class ServedModel(Protocol):

@@ -60,7 +60,7 @@ class SingleModel:
     def finish(self) -> Steps[NDArray[np.float32]]:
         """See `Posteriors`."""
         last = self._features.push(np.zeros(self._silence - self._dropped, np.float32))
-        vectors = np.concatenate([last, self._features.flush()])
+        vectors, self._state = self._model.ended(np.concatenate([last, self._features.flush()]), self._state)
         log_probs = yield from self._step(vectors)
         return np.concatenate([log_probs, self._model.finish(self._state)])
 

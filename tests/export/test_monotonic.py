@@ -20,7 +20,9 @@ from sonorant.models.mocha import Mocha
 from sonorant.models.monotonic_decoder import TensorMonotonicDecoder
 from sonorant.models.monotonic_functions import monotonic_functions
 from sonorant.recipe.schema import Recipe
+from sonorant.serving.posteriors import SingleModel
 from sonorant.serving.session import Session, SessionOptions
+from sonorant.serving.steps import alone
 from sonorant.tensorflow import of_arrays, tf
 
 RUNNING = {"level": "running", "normalisation": "running", "memory_vectors": 10}
@@ -80,6 +82,35 @@ def test_a_stream_has_the_bits_of_the_whole_however_it_is_cut(exported, cuts):
     whole = encoded([])
     assert len(whole) == 16
     np.testing.assert_array_equal(encoded(cuts), whole)
+
+
+@pytest.mark.parametrize("vectors", [0, 1, 5, 6, 7, 12, 18, 25])
+def test_a_stream_of_any_length_has_as_many_frames_as_its_framing_says_and_those_of_the_model(
+    trained, exported, vectors
+):
+    features = np.random.default_rng(vectors).normal(0.5, 0.3, (vectors, BINS)).astype(np.float32)
+    frames, state = exported.step(features, exported.initial_state())
+    frames = np.concatenate([frames, exported.finish(state)])
+    assert len(frames) == exported.framing.frames(vectors) == -(-vectors // 2)
+    np.testing.assert_array_equal(exported.outputs([features])[0], frames)
+    if vectors:
+        encoded, _ = trained.encode(tf.constant(features[np.newaxis]), tf.constant([vectors]))
+        np.testing.assert_allclose(frames, encoded[0], atol=1e-5)
+
+
+def test_what_follows_a_stream_s_end_is_one_of_the_steps_that_streams_take_together(exported):
+    stream = SingleModel(exported)
+    sound = (np.frombuffer(AUDIO, "<i2") / 32768).astype(np.float32)
+    sound = sound[: next(n for n in range(len(sound), 0, -1) if exported.extractor.vectors(n) % 2)]  # half a block more
+    frames = alone(stream.push(sound))
+    end = stream.finish()
+    step = next(end)
+    assert step.batched is exported
+    with pytest.raises(StopIteration) as over:
+        end.send(exported.step(step.inputs, step.state))
+    np.testing.assert_array_equal(
+        np.concatenate([frames, over.value.value]), exported.outputs([exported.extractor(sound)])[0]
+    )
 
 
 def test_the_decoder_of_an_export_is_that_of_the_model(trained, exported):

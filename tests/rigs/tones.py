@@ -50,6 +50,9 @@ class Tones:
     def steps(self, due):
         return [self.step(features, state) for features, state in due]
 
+    def ended(self, features, state):
+        return features, state
+
     def finish(self, state):
         return self.no_frames
 
