@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from rigs.tiny_bfa import SECTION as BFA
 from rigs.tiny_convolution import SECTION as CONVOLUTION
 from rigs.tiny_mocha import tiny_mocha
 
 from sonorant.models.family import Inputs
+from sonorant.models.registry import build_model
+from sonorant.models.section import BfaRecipe
 from sonorant.tensorflow import tf
 
 LABELS = np.array([[0, 1, 3, 2], [3, 0, 9, -1], [1, 9, 9, 9]], np.int32)
@@ -133,3 +136,13 @@ def test_sampling_draws_labels_before(model, features):
     sampled = outputs(model, features, LENGTHS, np.zeros_like(LABELS), tf.constant([7, 1]), tf.constant(1.0))
     always = outputs(model, features, LENGTHS, np.full_like(LABELS, 3), tf.constant([7, 1]))
     np.testing.assert_allclose(sampled.labels, always.labels, atol=1e-5)
+
+
+def test_with_look_ahead_all_but_attention_has_the_names_and_shapes_of_bfa_so_that_training_can_begin_with_it():
+    shared = {"layers": 2, "cells": 8, "pooling": [2], "decoder_cells": 10, "embedding": 5, "readout": 12, "ctc": True}
+    bfa = build_model(BfaRecipe.model_validate(BFA | shared), 6, units=4, seed=1).weight_shapes()
+    mocha = tiny_mocha(look_ahead=3, **shared).weight_shapes()
+    attentions = ("attention/", "monotonic/", "chunkwise/")
+    own, others = ({k: v for k, v in one.items() if not k.startswith(attentions)} for one in (mocha, bfa))
+    assert own == others
+    assert {"lstm_0_forward/weight", "lstm_1_backward/weight", "decoder_lstm/weight", "ctc/kernel"} <= own.keys()
