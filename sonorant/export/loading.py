@@ -129,7 +129,7 @@ class _Stream(ExportedModel):
         for name in set(STACKS) & self._signatures.keys():
             self._batch = StackBatch(self._signatures[name]())
         self._start = StreamState(graphs.start, np.empty((0, manifest.bins), np.float32), 0)
-        self._padding: Features = start["padding"] if self.framing.tail else self._start.pending
+        self._padding: Features = start["padding"] if self.framing.padded else self._start.pending
 
     def by_graph(self) -> "_Stream | None":
         if self._batch is self._graphs:

@@ -54,7 +54,7 @@ def _stream(model: Streaming) -> dict[str, Any]:
     name, size = ("encoded", model.encoded_size) if isinstance(model, Monotonic) else ("log_probs", model.symbols.size)
 
     def start(streams: tf.Tensor) -> dict[str, tf.Tensor]:
-        tiled = {"padding": tf.tile(padding[None], (streams, 1))} if model.framing.tail else {}
+        tiled = {"padding": tf.tile(padding[None], (streams, 1))} if model.framing.padded else {}
         return numbered("state", model.initial_state(streams)) | tiled
 
     def stream(features: tf.Tensor, *state: tf.Tensor) -> dict[str, tf.Tensor]:

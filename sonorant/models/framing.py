@@ -31,6 +31,11 @@ class Framing:
         """Vectors that a stream takes at once."""
         return self.at_once * self.block
 
+    @property
+    def padded(self) -> bool:
+        """Whether padding must follow some utterances for a stream to have all their frames."""
+        return self.tail > 0 or self.at_once > 1
+
     def frames(self, vectors: int) -> int:
         """Return the number of frames of so many vectors."""
         return max(0, (vectors + self.tail) // self.block - self.lead)

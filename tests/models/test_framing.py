@@ -43,6 +43,7 @@ def test_padding_ends_the_first_step_that_has_an_utterance_s_last_frame(framing,
     steps = (vectors + behind) // framing.step
     assert frames_after(steps) >= frames or not frames
     if behind:
+        assert framing.padded
         assert (vectors + behind) % framing.step == 0
         assert frames_after(steps - 1) < frames
 

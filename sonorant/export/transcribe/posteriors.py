@@ -26,6 +26,7 @@ class TensorPosteriors(NamedTuple):
 
 def stream_posteriors(start: Function, stream: Function, framing: Framing) -> TensorPosteriors:
     """Return those of a model with the signatures `start` and `stream`; their arguments are in the order of names."""
+    assert framing.at_once == 1, "a frame a step, as CTC has: `tail` is all the padding that ends the last window"
 
     def of(vectors: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         first = dict(start(tf.constant(BATCH)))
