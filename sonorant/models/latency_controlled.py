@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from sonorant.models.lstm import Lstm
+from sonorant.models.unidirectional import max_pool_whole
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["LatencyControlledEncoder"]
@@ -78,7 +79,8 @@ class LatencyControlledEncoder(keras.layers.Layer):
             back = self._backwards(i, side_by_side[:, :-rows], side_by_side[:, rows:])
             start = tf.zeros((rows, self._cells))
             forth, *_ = self.forward[i](own, start, start)
-            hidden = drop(self._pooled(i, forth, _one_after_another(back, rows)), i)
+            both = tf.concat([forth, _one_after_another(back, rows)], 2)
+            hidden = drop(max_pool_whole(both, self._pooling[i]), i)
         return tf.transpose(hidden, (1, 0, 2))
 
     def step(self, features: tf.Tensor, state: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
@@ -96,7 +98,7 @@ class LatencyControlledEncoder(keras.layers.Layer):
             whole = chunks > i  # what waited is a chunk of the stream
             after += [tf.where(whole, new, old) for new, old in zip(later, (cell, last), strict=True)]
             after.append(tf.ensure_shape(tf.transpose(hidden, (1, 0, 2)), waiting.shape))
-            hidden = self._pooled(i, forth, back)
+            hidden = max_pool_whole(tf.concat([forth, back], 2), self._pooling[i])
         return tf.transpose(hidden, (1, 0, 2)), [*after, chunks + 1]
 
     def _backwards(self, layer: int, chunk: tf.Tensor, following: tf.Tensor) -> tf.Tensor:
@@ -105,12 +107,6 @@ class LatencyControlledEncoder(keras.layers.Layer):
         _, *state = self.backward[layer](following[::-1], start, start)
         back, *_ = self.backward[layer](chunk[::-1], *state)
         return back[::-1]
-
-    def _pooled(self, layer: int, forth: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
-        hidden, pool = tf.concat([forth, back], 2), self._pooling[layer]
-        if pool == 1:
-            return hidden
-        return tf.reduce_max(tf.reshape(hidden, (-1, pool, tf.shape(hidden)[1], self.size)), 1)
 
 
 def _side_by_side(sequence: tf.Tensor, vectors: int) -> tf.Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sonorant.models.lstm import Lstm
 from sonorant.tensorflow import keras, tf
 
-__all__ = ["UnidirectionalEncoder"]
+__all__ = ["UnidirectionalEncoder", "max_pool_whole"]
 
 
 class UnidirectionalEncoder(keras.layers.Layer):
@@ -58,7 +58,12 @@ class UnidirectionalEncoder(keras.layers.Layer):
         after = list(state)
         for i, pool in zip(self._active, self._pooling, strict=False):
             hidden, after[2 * i], after[2 * i + 1] = self.lstms[i](hidden, state[2 * i], state[2 * i + 1])
-            if pool > 1:
-                hidden = tf.reduce_max(tf.reshape(hidden, (-1, pool, tf.shape(hidden)[1], self.size)), 1)
-            hidden = drop(hidden, i)
+            hidden = drop(max_pool_whole(hidden, pool), i)
         return tf.transpose(hidden, (1, 0, 2)), after
+
+
+def max_pool_whole(hidden: tf.Tensor, size: int) -> tf.Tensor:
+    """Return the maxima [T / size, B, n] of `size` frames each of [T, B, n], whole windows."""
+    if size == 1:
+        return hidden
+    return tf.reduce_max(tf.reshape(hidden, (-1, size, tf.shape(hidden)[1], hidden.shape[2])), 1)
