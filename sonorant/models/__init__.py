@@ -1,9 +1,9 @@
 """Models: definitions, no losses, searches or training loops.
 
 `family.py` has the contract: a `Model` names its `Symbols`, maps `Inputs` to `Outputs` in training and, if it is
-`Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an
-utterance. `registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that
-families share another (`lstm.py`, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, and
+`Streaming`, vectors and state to outputs and state in recognition; `Framing` says which frames it has of an utterance.
+`registry.py` builds one from a recipe's section, and lists the families. Each is a file, each layer that families share
+another (`lstm.py`, of one of three kernels, `clipped_recurrence.py`, `batch_normalisation.py`, `dropout.py`, and
 `input_normalisation.py` of `running_level.py`, `normalisation.py` and `running_mean.py`, the running ones by
 `doubling.py`). What may stand before LSTM layers is a `vector_convolution.py`: `convolution.py` chooses between
 `frequency_convolution.py` and `convolution_2d.py`, both of `pooled_filters.py`, whose products are those of

@@ -1,8 +1,9 @@
 """An LSTM layer by a kernel of our own, for training on a CPU: one call for all steps, forward, and one backward.
 
-The kernel computes the recurrence alone (`lstm.hpp`; the formulae are in `lstm.py`): it packs its weights once, where
-TensorFlow's product does so at every step, and does what is element-wise while its operands are cached. Products of the
-inputs, and gradients of weights and inputs, are one product of matrices each.
+The kernel computes the recurrence alone (`lstm.hpp`; the formulae are in `graph_lstm.py`): it packs its weights once,
+where TensorFlow's product does so at every step, and does what is element-wise while its operands are cached. Products
+of the inputs, and gradients of weights and inputs, are one product of matrices each; inputs that a layer goes through
+twice are multiplied once.
 """
 
 from collections.abc import Callable
@@ -14,28 +15,36 @@ from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_thre
 from sonorant.models.kernels import lstm_backward, lstm_forward, lstm_peepholes
 from sonorant.tensorflow import custom_gradient, tf
 
-__all__ = ["compiled_lstm"]
+__all__ = ["compiled_recurrence", "input_products"]
 
 _GATES = 4
 
 _Array = NDArray[np.float32]
 
 
+def input_products(inputs: tf.Tensor, from_input: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    """Return what inputs [T, B, inputs] add to the gates, Float32[T, B, 4 cells].
+
+    from_input: [inputs, 4 cells], the weight's first rows.
+    """
+    products = tf.nn.bias_add(tf.matmul(_flat(inputs), from_input), bias)
+    products = tf.reshape(products, tf.concat([tf.shape(inputs)[:2], tf.shape(bias)], 0))
+    return tf.ensure_shape(products, (*inputs.shape[:2], bias.shape[0]))
+
+
 @custom_gradient
-def compiled_lstm(
-    inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor, peepholes: tf.Tensor
+def compiled_recurrence(
+    products: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, recurrent: tf.Tensor, peepholes: tf.Tensor
 ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
     """Return outputs [T, B, cells] and the last cell state [B, cells], with the gradient of both.
 
-    inputs: Float32[T, B, inputs]; cell, hidden: [B, cells], before the first; weight, bias, peepholes: of `Lstm`, zeros
-    for a layer without peepholes.
+    products: see `input_products`; cell, hidden: [B, cells], before the first; recurrent: [cells, 4 cells], the
+    weight's other rows; peepholes: of `Lstm`, zeros for a layer without.
     """
-    size, vectors = bias.shape[0] // _GATES, tf.shape(inputs)[:2]
-    from_input, recurrent = weight[: inputs.shape[2]], weight[inputs.shape[2] :]
-    products = tf.reshape(tf.matmul(_flat(inputs), from_input) + bias, tf.concat([vectors, [_GATES * size]], 0))
+    size = recurrent.shape[0]
     gates, cells, outputs = call_kernel(_forward, [products, recurrent, peepholes, cell, hidden], 3)
     for tensor, columns in ((gates, _GATES * size), (cells, size), (outputs, size)):
-        tensor.set_shape((*inputs.shape[:2], columns))
+        tensor.set_shape((*products.shape[:2], columns))
 
     def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
         given = [d_outputs, d_last_cell, gates, cells, cell, recurrent, peepholes]
@@ -43,15 +52,11 @@ def compiled_lstm(
         d_gates.set_shape(gates.shape)
         for tensor in (d_cell, d_hidden):
             tensor.set_shape(cell.shape)
-        d_from_input = tf.matmul(_flat(inputs), _flat(d_gates), transpose_a=True)
         d_recurrent = tf.matmul(_flat(outputs[:-1]), _flat(d_gates[1:]), transpose_a=True)
         d_recurrent += tf.matmul(hidden, d_gates[0], transpose_a=True)
-        d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(inputs))
-        d_weight = tf.concat([d_from_input, d_recurrent], 0)
-        d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # faster than tf.reduce_sum
         (d_peepholes,) = call_kernel(_peepholes, [d_gates, cells, cell], 1)  # dropped from a graph of a layer without
         d_peepholes.set_shape(peepholes.shape)
-        return d_inputs, d_cell, d_hidden, d_weight, d_bias, d_peepholes
+        return d_gates, d_cell, d_hidden, d_recurrent, d_peepholes
 
     return (outputs, cells[-1]), gradient
 

@@ -74,12 +74,10 @@ class LatencyControlledEncoder(keras.layers.Layer):
         """
         hidden = tf.transpose(features, (1, 0, 2))  # the kernel's loop takes [T, B, inputs]
         for i, vectors in enumerate(self._chunks):
-            own, rows = hidden[:-vectors], tf.shape(hidden)[1]
-            side_by_side = _side_by_side(hidden, vectors)
-            back = self._backwards(i, side_by_side[:, :-rows], side_by_side[:, rows:])
-            start = tf.zeros((rows, self._cells))
+            own, _ = _cut(hidden, tf.shape(hidden)[0] - vectors, axis=0)
+            start = tf.zeros((tf.shape(hidden)[1], self._cells))
             forth, *_ = self.forward[i](own, start, start)
-            both = tf.concat([forth, _one_after_another(back, rows)], 2)
+            both = tf.concat([forth, self._backwards_by_chunk(i, hidden)], 2)
             hidden = drop(max_pool_whole(both, self._pooling[i]), i)
         return tf.transpose(hidden, (1, 0, 2))
 
@@ -93,20 +91,37 @@ class LatencyControlledEncoder(keras.layers.Layer):
         for i in range(len(self._chunks)):
             cell, last, waiting = layers[_STATES * i : _STATES * (i + 1)]
             own = tf.transpose(waiting, (1, 0, 2))
-            back = self._backwards(i, own, hidden)
+            back = self._backwards(i, *(self.backward[i].project(tf.reverse(chunk, [0])) for chunk in (hidden, own)))
             forth, *later = self.forward[i](own, cell, last)
             whole = chunks > i  # what waited is a chunk of the stream
             after += [tf.where(whole, new, old) for new, old in zip(later, (cell, last), strict=True)]
             after.append(tf.ensure_shape(tf.transpose(hidden, (1, 0, 2)), waiting.shape))
-            hidden = max_pool_whole(tf.concat([forth, back], 2), self._pooling[i])
+            hidden = max_pool_whole(tf.concat([forth, tf.reverse(back, [0])], 2), self._pooling[i])
         return tf.transpose(hidden, (1, 0, 2)), [*after, chunks + 1]
 
-    def _backwards(self, layer: int, chunk: tf.Tensor, following: tf.Tensor) -> tf.Tensor:
-        """Return a layer's outputs [T, N, cells] for chunks [T, N, inputs], backwards from the end of those after."""
-        start = tf.zeros((tf.shape(chunk)[1], self._cells))
-        _, *state = self.backward[layer](following[::-1], start, start)
-        back, *_ = self.backward[layer](chunk[::-1], *state)
-        return back[::-1]
+    def _backwards_by_chunk(self, layer: int, sequence: tf.Tensor) -> tf.Tensor:
+        """Return a layer's outputs backwards [T, B, cells] for whole chunks [T + vectors, B, inputs] but the last."""
+        rows = tf.shape(sequence)[1]
+        chunks = self.backward[layer].project(_side_by_side(tf.reverse(sequence, [0]), self._chunks[layer]))
+        following, _ = _cut(chunks, tf.shape(chunks)[1] - rows, axis=1)
+        _, own = _cut(chunks, rows, axis=1)
+        return tf.reverse(_one_after_another(self._backwards(layer, following, own), rows), [0])
+
+    def _backwards(self, layer: int, following: tf.Tensor, own: tf.Tensor) -> tf.Tensor:
+        """Return a layer's outputs [T, N, cells] for chunks `own`, from the end of the chunks that follow them.
+
+        Time runs backwards: the last vector is the first. following, own: see `Lstm.project`.
+        """
+        start = tf.zeros((tf.shape(own)[1], self._cells))
+        _, *state = self.backward[layer].recur(following, start, start)
+        back, *_ = self.backward[layer].recur(own, *state)
+        return back
+
+
+def _cut(tensor: tf.Tensor, at: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return what is before and after `at`, by a split, whose gradient takes a tenth of that of an index."""
+    before, after = tf.split(tensor, [at, tf.shape(tensor)[axis] - at], axis)
+    return before, after
 
 
 def _side_by_side(sequence: tf.Tensor, vectors: int) -> tf.Tensor:

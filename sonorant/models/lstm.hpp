@@ -1,4 +1,4 @@
-// The recurrence of an LSTM layer with peepholes, forward and backward. Part of kernels.cpp; `lstm.py` has the formulae.
+// The recurrence of an LSTM layer with peepholes, forward and backward; formulae: `graph_lstm.py`. Part of kernels.cpp.
 #pragma once
 
 constexpr size_t LEAST_ROWS = 8;  // of a thread: as many as a tile of products has

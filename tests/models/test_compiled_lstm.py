@@ -143,5 +143,5 @@ def test_it_has_the_threads_of_an_operation_of_tensorflow(monkeypatch, limit, ex
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 4, 5})
     monkeypatch.setattr(compiled_lstm, "lstm_forward", lambda *given: threads.append(given[5]))
     start = tf.zeros((2, 4))
-    compiled_lstm.compiled_lstm(tf.zeros((3, 2, 5)), start, start, tf.zeros((9, 16)), tf.zeros(16), tf.zeros((3, 4)))
+    compiled_lstm.compiled_recurrence(tf.zeros((3, 2, 16)), start, start, tf.zeros((4, 16)), tf.zeros((3, 4)))
     assert threads == [expected]

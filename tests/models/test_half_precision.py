@@ -99,6 +99,15 @@ def test_the_lstm_of_a_cpu_is_that_of_rounded_operands(rng):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("kernel", ["graph", "compiled"])
+def test_an_lstm_rounds_inputs_that_it_takes_apart_as_it_does_in_one(rng, kernel):
+    layer, start = Lstm(5, 4, seed=1, name="lstm"), tf.constant(rng.normal(size=(3, 4)), tf.float32)
+    inputs = tf.constant(rng.normal(size=(6, 3, 5)), tf.float32)
+    layer.dtype_policy, layer.kernel = "mixed_bfloat16", kernel
+    for one, other in zip(layer.recur(layer.project(inputs), start, start), layer(inputs, start, start), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize(("precision", "expected"), [("float16", "float16"), ("bfloat16", "float32")])
 def test_cudnn_is_handed_what_it_has_gradients_of_and_returns_float32(rng, monkeypatch, precision, expected):
     handed = []

@@ -111,3 +111,12 @@ def test_the_kernel_of_a_training_gives_the_same_frames_and_gradients(rng):
         layer.kernel = "compiled"
     for one, other in zip(found(), by_graph, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_in_a_training_inputs_are_multiplied_once_for_each_direction():
+    encoder = LatencyControlledEncoder(3, 2, 4, [2], 2, seed=1)
+    for layer in (*encoder.forward, *encoder.backward):
+        layer.kernel = "compiled"
+    encode = tf.function(lambda features: encoder.encode(features, undropped))
+    graph = encode.get_concrete_function(tf.TensorSpec((None, None, 3)))
+    assert [one.type for one in graph.graph.get_operations()].count("MatMul") == 2 * 2

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sonorant.models import lstm
+from sonorant.models import graph_lstm
 from sonorant.models.family import Inputs, WrongWeights
 from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc
@@ -50,7 +50,7 @@ def plain_lstm(inputs, cell, hidden, weight, bias, peepholes=(0.0, 0.0, 0.0)):
 )
 @pytest.mark.parametrize("steps", [1, 9])
 def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, monkeypatch, steps, peepholes, gpu, kernel):
-    monkeypatch.setattr(lstm, "has_gpu", lambda: gpu)
+    monkeypatch.setattr(graph_lstm, "has_gpu", lambda: gpu)
     layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
     layer.kernel = kernel
     layer.bias.assign(rng.normal(size=16))
