@@ -15,6 +15,7 @@ import click
 from services.process.options import store_option
 from sonorant.atomic import atomic_write
 from sonorant.augment.noise_folder import check_noise_folders
+from sonorant.cli.initial_note import InitialNote
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.errors import SonorantError
@@ -105,8 +106,14 @@ def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, 
 
     _log_to(run.logs / "supervisor.log", verbose)
     try:
-        with _display(f"{recipe.name} in {run.path}") as display:
-            LocalCluster(recipe, run, data_folder, *display, store_url).run()
+        with _display(f"{recipe.name} in {run.path}") as (show, say):
+            note = InitialNote(run, recipe.training.init_from, say)
+
+            def observe(status: "pb.GetStatusResponse") -> None:
+                note.look()
+                show(status)
+
+            LocalCluster(recipe, run, data_folder, observe, say, store_url).run()
     except Interrupted:
         click.echo("stopped; the same command goes on from the last checkpoint", err=True)
         sys.exit(_INTERRUPTED)

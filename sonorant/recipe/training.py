@@ -24,7 +24,8 @@ class TrainingRecipe(Section):
     init_from: str = Field(
         "",
         description="Folder of a run (best checkpoint), a checkpoint or an exported model, whose weights of the same "
-        "name and shape, and units where they have a part for each, a new run starts with; the log lists the others.",
+        "name and shape, and units where they have a part for each, a new run starts with; `sonorant train` and the "
+        "report list the others.",
     )
     accumulate_batches: int = Field(
         1, ge=1, description="Batches of each rank whose gradients are summed up for one step (gradient accumulation)."

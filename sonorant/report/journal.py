@@ -11,7 +11,10 @@ Line: TypeAlias = dict[str, Any]
 
 
 def read_journal(path: Path) -> dict[str, list[Line]]:
-    """Return the lines of each kind ("step", "dev", "alignment", "stages", "end") in order, less damaged lines."""
+    """Return the lines of each kind in order, less damaged lines.
+
+    Kinds: "initial", "step", "dev", "alignment", "stages", "end".
+    """
     lines: dict[str, list[Line]] = defaultdict(list)
     if not path.exists():
         return lines

@@ -29,6 +29,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         name=recipe.name,
         figures=figures,
         compared=figures.get("compared"),
+        initial=journal["initial"][-1] if journal["initial"] else None,
         percent=lambda fraction: f"{100 * fraction:.2f} %",
         ms=lambda value: "–" if value is None else f"{value:.0f} ms",
         learning=learning_plot(journal["step"], journal["dev"]),

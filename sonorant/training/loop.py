@@ -88,6 +88,7 @@ class Trainer:
         self.parts.step.model.set_normalisation(own, lambda m: reduce(add, self.ports.collective.gather(m)))
         if self.parts.initial:
             self.parts.step.start_from(self.parts.initial)
+            self.ports.reporter.initialised(self.progress, self.parts.initial)
         return True
 
     def iterate(self) -> StepResult:

@@ -11,6 +11,7 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from sonorant.tensorflow import tf
 from sonorant.training.alignment_view import Alignment
 from sonorant.training.checkpoints import Progress
+from sonorant.training.initial_weights import InitialWeights
 from sonorant.training.metrics import MetricsLog, SessionMeter
 from sonorant.training.step import StepResult
 
@@ -40,6 +41,13 @@ class Reporter:
         self._summaries = tf.summary.create_file_writer(str(tensorboard)) if tensorboard else None
         self._show = show
         self._evaluated = 0
+
+    def initialised(self, progress: Progress, initial: InitialWeights) -> None:
+        """Report the weights of another model that training begins with, and those that do not match."""
+        if self._log:
+            figures = {"source": initial.source, "loaded": len(initial.matching), "of": initial.expected}
+            where = {"time_s": progress.train_s, "step": progress.step}
+            self._log.write("initial", {**where, **figures, "unmatched": initial.unmatched})
 
     def step(
         self, progress: Progress, result: StepResult, learning_rate: float, step_s: float, meter: SessionMeter

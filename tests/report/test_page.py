@@ -33,6 +33,8 @@ def _ratios(step):
 
 def _metrics(run):
     log = MetricsLog(run.metrics, 0.0)
+    unmatched = ["lstm_0/bias: [2] in the source, [4] here", "old/bias: [3] in the source, none here"]
+    log.write("initial", {"time_s": 0.0, "step": 0, "source": "base", "loaded": 3, "of": 4, "unmatched": unmatched})
     for step in range(1, 21):
         log.write("step", {"time_s": 3.0 * step, "step": step, "loss": 9.0 / step, **_ratios(step)})
     log.write("stages", {"time_s": 30.0, "utilisation": {"room": 0.8, "vtlp": 0.5}, "rate": {}, "bottleneck": "room"})
@@ -113,6 +115,11 @@ def test_the_page_has_error_rates_confusions_and_a_warning_of_synthetic_voices(p
     assert page.count('<table class="confusions">') == 2
     assert '<td class="miss">1' in page
     assert "These recordings are synthetic voices" in page
+
+
+def test_the_page_says_which_weights_training_began_with(page):
+    said = re.sub(r"\s+", " ", page)
+    assert "Begun with 3 of 4 weights of base. Without a match: lstm_0/bias: [2] in the source, [4] here; old/" in said
 
 
 def test_another_run_stands_beside_it(made, page):

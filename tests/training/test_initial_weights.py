@@ -12,6 +12,7 @@ from sonorant.delivery.ledger import MemoryLedger
 from sonorant.errors import BadRecipe
 from sonorant.export.saved_model import export_model
 from sonorant.models.registry import build_model
+from sonorant.report.journal import read_journal
 from sonorant.text.units import Units
 from sonorant.training.checkpoints import BadCheckpoint, load_checkpoint
 from sonorant.training.initial_weights import InitialWeights, Source, read_source
@@ -100,6 +101,9 @@ def test_weights_of_as_many_other_units_stay_and_are_listed_with_the_first_that_
     trainer, (begin, *_) = begun(tiny_recipe(epochs=1, init_from=str(folder)), tmp_path / "new")
     why = f"unit {len(symbols)} is '{last}s' in the source, '{last}' here"
     assert trainer.parts.initial.unmatched == tuple(f"{name}: {why}" for name in BY_UNIT)
+    (line,) = read_journal(tmp_path / "new" / "metrics.jsonl")["initial"]
+    assert line["unmatched"] == list(trainer.parts.initial.unmatched)
+    assert (line["source"], line["of"] - line["loaded"]) == (str(folder), len(BY_UNIT))
     np.testing.assert_array_equal(begin["lstm_0/weight"], expected["lstm_0/weight"])
     assert np.abs(begin["projection/kernel"] - expected["projection/kernel"]).max() > 0.01
 
