@@ -70,9 +70,10 @@ def read_pair(reference: Path, hypothesis: Path, format: Format | None = None) -
 
     Ids are the same in both files, and each comes once. So first words are ids where they are the same, each once, and
     look like ids, or stand in another order, or there are many; else lines are plain. What does not look like ids (a
-    digit or "_" in each word, other than a number's) is `doubtful`. Raises BadCorpus as `read_transcripts`.
+    digit or "_" in each word, other than a number's) is `doubtful`. A hypothesis of blank lines is plain: nothing was
+    recognised. Raises BadCorpus as `read_transcripts`.
     """
-    paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis))
+    paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis, may_be_blank=True))
     formats, doubtful = ((format, format), False) if format else _formats(*lines)
     first, second = map(_read, paths, lines, formats)
     return replace(first, doubtful=doubtful), replace(second, doubtful=doubtful)
@@ -168,6 +169,8 @@ def _format(lines: list[str]) -> Format:
 def _formats(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format, Format], bool]:
     """Return the formats of two files, and whether their lines fit both kaldi and plain."""
     said, heard = (_first_words(lines) for lines in (reference, hypothesis))
+    if not heard:
+        return (_format(reference), "plain"), False
     if _is_jsonl(reference) or _is_jsonl(hypothesis):
         return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
     if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
@@ -203,14 +206,14 @@ def _first_words(lines: list[str]) -> list[str]:
     return [line.split(maxsplit=1)[0] for line in lines if line.strip()]
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, may_be_blank: bool = False) -> list[str]:
     try:
         lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise BadCorpus(f"{shown(path)}: {error}; expected a text file in UTF-8") from error
     if not lines[-1]:
         lines.pop()
-    if not any(line.strip() for line in lines):
+    if not (lines if may_be_blank else "".join(lines).strip()):
         raise BadCorpus(f"{shown(path)}: no transcript in it; expected one a line")
     return lines
 

@@ -61,12 +61,21 @@ _MANY = [f"{a}{b} x" for a in "abcd" for b in "efg"]
         ('{"id": "ann", "text": "x"}', "ann x\n", "jsonl kaldi", False),
         ("ann x\n", '{"id": "ann", "text": "x"}', "kaldi jsonl", False),
         ('{"id": "ann", "text": "x"}', "x y\nx z\n", "jsonl plain", False),
+        ("one two\nthree\n", "\n\n", "plain plain", False),  # nothing was recognised
+        ("u1 one\nu2 two\n", "\n\n", "kaldi plain", False),
     ],
 )
 def test_formats_of_a_pair_are_detected_from_both_files(file, reference, hypothesis, formats, doubtful):
     pair = read_pair(file(reference), file(hypothesis, "other"))
     assert " ".join(one.format for one in pair) == formats
     assert {one.doubtful for one in pair} == {doubtful}
+
+
+def test_a_recognizer_that_recognised_nothing_is_compared(file):
+    pairs = pair_up(*read_pair(file("one two\nthree\n"), file("\n\n", "other")))
+    assert list(pairs.values()) == [("one two", ""), ("three", "")]
+    with pytest.raises(BadCorpus, match=r"said.*no transcript"):
+        read_pair(file("\n\n", "said"), file("one\n", "heard"))
 
 
 def test_a_given_format_of_a_pair_leaves_no_doubt(file):
