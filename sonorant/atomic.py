@@ -1,5 +1,6 @@
 """Atomic writes of files and folders."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -70,12 +71,14 @@ def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Bi
 def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Path]:
     """Yield an empty sibling folder to fill; it becomes `path` at the end, or vanishes if an error is raised.
 
-    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. ready: as of
-    `atomic_file`. Raises Unavailable, naming `path`, when the file system refuses.
+    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. What killed writers of
+    `path` left is removed first. ready: as of `atomic_file`. Raises Unavailable, naming `path`, when the file system
+    refuses.
     """
     make_folder(path.parent)
+    _remove_abandoned(path)
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        temporary, lock = _locked_folder(path)
     except OSError as error:
         raise refused(path, error) from error
     try:
@@ -89,6 +92,7 @@ def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[
         raise refused(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        os.close(lock)
 
 
 def sweep(folder: Path) -> None:
@@ -134,6 +138,38 @@ def _pipe_or_device(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise refused(path, error) from error
+
+
+def _locked_folder(path: Path) -> tuple[Path, int]:
+    """Make a temporary folder beside `path`; return it and its descriptor, which has it locked until it is closed."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        with suppress(FileNotFoundError):  # another writer took it for abandoned before it was locked
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            with suppress(OSError):  # a file system without locks, where nothing is ever taken for abandoned
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary folders of writers of `path` that nobody has locked any more, as far as it can."""
+    with suppress(OSError):
+        for folder in path.parent.iterdir():
+            found = _TEMPORARY.fullmatch(folder.name)
+            if found and found["name"] == path.name and not found["aside"] and folder.is_dir():
+                _remove_unlocked(folder)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    with suppress(OSError):  # its writer is alive, or it cannot be removed
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+        finally:
+            os.close(lock)
 
 
 def _sweep(path: Path, name: Path | None) -> None:

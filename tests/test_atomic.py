@@ -1,6 +1,9 @@
 import errno
 import itertools
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,6 +113,45 @@ def test_what_killed_writers_left_is_swept_and_a_folder_that_one_had_moved_aside
     assert (tmp_path / "lost" / "weights").read_text() == ".lost.old.0123abcd"
     assert (tmp_path / "replaced" / "weights").read_text() == "replaced"
     sweep(tmp_path / "nowhere")
+
+
+def test_a_folder_s_next_writer_removes_what_a_killed_one_left_and_nothing_of_one_alive(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from sonorant.atomic import atomic_folder\n"
+        "with atomic_folder(Path(sys.argv[1])) as folder:\n"
+        "    (folder / 'half').write_text('x')\n"
+        "    print(folder.name, flush=True); sys.stdin.read()"
+    )
+    command, pipe = [sys.executable, "-c", script, str(tmp_path / "model")], subprocess.PIPE
+    killed, alive = (subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2))
+    names = [process.stdout.readline().strip() for process in (killed, alive) if process.stdout]
+    (tmp_path / ".models.abcd1234").mkdir()  # of another name
+    killed.kill()
+    killed.communicate()
+    with atomic_folder(tmp_path / "model") as folder:
+        (folder / "weights").write_text("new")
+        assert sorted(os.listdir(tmp_path)) == sorted([names[1], ".models.abcd1234", folder.name])
+    assert alive.communicate("")[0] == ""
+    assert (alive.returncode, sorted(os.listdir(tmp_path))) == (0, [".models.abcd1234", "model"])
+    assert os.listdir(tmp_path / "model") == ["half"]
+
+
+def test_a_folder_that_was_removed_before_its_writer_had_locked_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made = tempfile.mkdtemp, []
+
+    def removed_at_first(**given: str) -> str:
+        made.append(make(**given))
+        if len(made) == 1:
+            os.rmdir(made[0])
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", removed_at_first)
+    with atomic_folder(tmp_path / "model") as folder:
+        (folder / "weights").write_text("new")
+    assert len(made) == 2
+    assert os.listdir(tmp_path) == ["model"]
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
