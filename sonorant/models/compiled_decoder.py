@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.models.gates import GATES, flat
 from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_threads
 from sonorant.tensorflow import custom_gradient, tf
 
 __all__ = ["TaughtLabels", "Teacher", "through_labels"]
-
-_GATES = 4
 
 _Array = NDArray[np.float32]
 
@@ -45,7 +44,7 @@ class _Kernel(NamedTuple):
     def columns(self, query: Any, encoded: Any) -> list[int]:
         """Of gates, cells, hidden states, contexts, queries and what is kept; query, encoded: see `through_labels`."""
         (cells, inner), (_, frames, size) = query.shape, encoded.shape
-        return [_GATES * cells, cells, cells, size, inner, *[frames] * self.kept]
+        return [GATES * cells, cells, cells, size, inner, *[frames] * self.kept]
 
     def forward(
         self, products: _Array, weight: _Array, query: _Array, encoded: _Array, *memory: _Array
@@ -103,7 +102,7 @@ def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
         *memory: tf.Tensor,
     ) -> tuple[TaughtLabels, Callable[..., tuple[tf.Tensor | None, ...]]]:
         from_label, recurrent = weight[: embedded.shape[2]], weight[embedded.shape[2] :]
-        products = _like(embedded, tf.matmul(_flat(embedded), from_label) + bias)
+        products = _like(embedded, tf.matmul(flat(embedded), from_label) + bias)
         operands = [recurrent, query, encoded, *memory]
         columns = kernel.columns(query, encoded)
         made = call_kernel(kernel.forward, [products, *operands], len(columns))
@@ -119,20 +118,15 @@ def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
             for d, tensor in zip([*back[:5], *d_vectors], like, strict=True):
                 d.set_shape(tensor.shape)
             before = tf.pad(tf.concat([contexts[:-1], hidden[:-1]], -1), ((1, 0), (0, 0), (0, 0)))
-            d_weight = tf.matmul(_flat(tf.concat([embedded, before], -1)), _flat(d_gates), transpose_a=True)
-            d_query = tf.matmul(_flat(hidden), _flat(d_queries), transpose_a=True)
-            d_embedded = _like(embedded, tf.matmul(_flat(d_gates), from_label, transpose_b=True))
+            d_weight = tf.matmul(flat(tf.concat([embedded, before], -1)), flat(d_gates), transpose_a=True)
+            d_query = tf.matmul(flat(hidden), flat(d_queries), transpose_a=True)
+            d_embedded = _like(embedded, tf.matmul(flat(d_gates), from_label, transpose_b=True))
             d_bias = tf.raw_ops.BiasAddGrad(out_backprop=d_gates)  # faster than tf.reduce_sum
             return d_embedded, d_weight, d_bias, d_query, d_encoded, None, d_keys, d_scores, *d_vectors
 
         return TaughtLabels(hidden, contexts, kept[0]), gradient
 
     return teach
-
-
-def _flat(sequence: tf.Tensor) -> tf.Tensor:
-    """[L, B, n] as [L B, n]."""
-    return tf.reshape(sequence, (-1, sequence.shape[2]))
 
 
 def _like(sequence: tf.Tensor, flat: tf.Tensor) -> tf.Tensor:

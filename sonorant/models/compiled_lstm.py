@@ -11,13 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.models.gates import GATES, flat
 from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_threads
 from sonorant.models.kernels import lstm_backward, lstm_forward, lstm_peepholes
 from sonorant.tensorflow import custom_gradient, tf
 
 __all__ = ["compiled_recurrence", "input_products"]
-
-_GATES = 4
 
 _Array = NDArray[np.float32]
 
@@ -27,7 +26,7 @@ def input_products(inputs: tf.Tensor, from_input: tf.Tensor, bias: tf.Tensor) ->
 
     from_input: [inputs, 4 cells], the weight's first rows.
     """
-    products = tf.nn.bias_add(tf.matmul(_flat(inputs), from_input), bias)
+    products = tf.nn.bias_add(tf.matmul(flat(inputs), from_input), bias)
     products = tf.reshape(products, tf.concat([tf.shape(inputs)[:2], tf.shape(bias)], 0))
     return tf.ensure_shape(products, (*inputs.shape[:2], bias.shape[0]))
 
@@ -43,7 +42,7 @@ def compiled_recurrence(
     """
     size = recurrent.shape[0]
     gates, cells, outputs = call_kernel(_forward, [products, recurrent, peepholes, cell, hidden], 3)
-    for tensor, columns in ((gates, _GATES * size), (cells, size), (outputs, size)):
+    for tensor, columns in ((gates, GATES * size), (cells, size), (outputs, size)):
         tensor.set_shape((*products.shape[:2], columns))
 
     def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -52,7 +51,7 @@ def compiled_recurrence(
         d_gates.set_shape(gates.shape)
         for tensor in (d_cell, d_hidden):
             tensor.set_shape(cell.shape)
-        d_recurrent = tf.matmul(_flat(outputs[:-1]), _flat(d_gates[1:]), transpose_a=True)
+        d_recurrent = tf.matmul(flat(outputs[:-1]), flat(d_gates[1:]), transpose_a=True)
         d_recurrent += tf.matmul(hidden, d_gates[0], transpose_a=True)
         (d_peepholes,) = call_kernel(_peepholes, [d_gates, cells, cell], 1)  # dropped from a graph of a layer without
         d_peepholes.set_shape(peepholes.shape)
@@ -61,15 +60,11 @@ def compiled_recurrence(
     return (outputs, cells[-1]), gradient
 
 
-def _flat(sequence: tf.Tensor) -> tf.Tensor:
-    return tf.reshape(sequence, (-1, sequence.shape[2]))
-
-
 def _forward(
     products: _Array, recurrent: _Array, peepholes: _Array, cell: _Array, hidden: _Array
 ) -> tuple[_Array, _Array, _Array]:
     steps, rows, size = *products.shape[:2], len(recurrent)
-    gates, cells, outputs = (aligned_array(steps, rows, columns) for columns in (_GATES * size, size, size))
+    gates, cells, outputs = (aligned_array(steps, rows, columns) for columns in (GATES * size, size, size))
     lstm_forward(products, recurrent, peepholes, cell, hidden, kernel_threads(), gates, cells, outputs)
     return gates, cells, outputs
 

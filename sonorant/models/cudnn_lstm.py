@@ -3,12 +3,12 @@
 TensorFlow has the op for GPUs alone. Gradients are those that it registers, through the conversion of the weights.
 """
 
+from sonorant.models.gates import GATES
 from sonorant.tensorflow import tf
 
 __all__ = ["cudnn_lstm", "cudnn_parameters"]
 
-_GATES = 4
-# Columns of `Lstm`: input gate i, candidate g, forget gate f, output gate o; cuDNN's linear layers: i, f, g, o.
+# Columns of `Lstm` are i, g, f, o (`gates.py`); cuDNN's linear layers i, f, g, o.
 _ORDER = (0, 2, 1, 3)
 
 
@@ -40,10 +40,10 @@ def cudnn_parameters(weight: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     gate x, row by row: W_i W_f W_g W_o, R_i R_f R_g R_o, then two biases of each gate, which cuDNN adds up (cuDNN API,
     cudnnRNNMode_t and cudnnGetRNNWeightParams): those beside W are 0, those beside R are b_i b_f b_g b_o.
     """
-    cells = bias.shape[0] // _GATES
-    gates = tf.gather(tf.reshape(weight, (-1, _GATES, cells)), _ORDER, axis=1)
+    cells = bias.shape[0] // GATES
+    gates = tf.gather(tf.reshape(weight, (-1, GATES, cells)), _ORDER, axis=1)
     from_input, recurrent = tf.split(gates, [weight.shape[0] - cells, cells])
-    biases = tf.gather(tf.reshape(bias, (_GATES, cells)), _ORDER)
+    biases = tf.gather(tf.reshape(bias, (GATES, cells)), _ORDER)
     parts = [_rows(from_input), _rows(recurrent), tf.zeros_like(bias), tf.reshape(biases, (-1,))]
     return tf.concat(parts, 0)
 

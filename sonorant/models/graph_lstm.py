@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sonorant.models.devices import has_gpu
+from sonorant.models.gates import GATES, flat
 from sonorant.tensorflow import custom_gradient, tf
 
 __all__ = ["graph_lstm", "graph_lstm_with_peepholes"]
-
-_GATES = 4
 
 
 class _Operands(NamedTuple):
@@ -45,7 +44,7 @@ def graph_lstm(
     inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weight: tf.Tensor, bias: tf.Tensor
 ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
     """Return outputs [T, B, cells] and the last cell state [B, cells], with the gradient of both."""
-    none = tf.zeros(bias.shape[0] // _GATES)
+    none = tf.zeros(bias.shape[0] // GATES)
     given = _Operands(inputs, cell, hidden, weight, bias, (none, none, none), has_peepholes=False)
     forward = _forward(given)
 
@@ -85,10 +84,10 @@ def _backward(forward: Any, given: _Operands, d_outputs: tf.Tensor, d_last_cell:
     """Return the gradients of inputs, cell, hidden, weight and bias, and those of the peepholes, if there are any."""
     d_gates, d_cell, d_hidden, d_peepholes = _through_time(forward, given, d_outputs, d_last_cell)
     before = tf.concat([given.hidden[tf.newaxis], forward.h[:-1]], 0)
-    operands = tf.concat([_flat(given.inputs), _flat(before)], 1)
+    operands = tf.concat([flat(given.inputs), flat(before)], 1)
     from_input = given.weight[: given.inputs.shape[2]]
-    d_inputs = tf.reshape(tf.matmul(_flat(d_gates), from_input, transpose_b=True), tf.shape(given.inputs))
-    d_weight = tf.matmul(operands, _flat(d_gates), transpose_a=True)
+    d_inputs = tf.reshape(tf.matmul(flat(d_gates), from_input, transpose_b=True), tf.shape(given.inputs))
+    d_weight = tf.matmul(operands, flat(d_gates), transpose_a=True)
     return d_inputs, d_cell, d_hidden, d_weight, tf.reduce_sum(d_gates, (0, 1)), d_peepholes
 
 
@@ -176,8 +175,3 @@ def _of_peephole_step(
         wcf_grad=tf.reduce_sum(d_f * before, 0),
         wco_grad=tf.reduce_sum(d_o * cell, 0),
     )
-
-
-def _flat(sequence: tf.Tensor) -> tf.Tensor:
-    """[T, B, n] as [T B, n]."""
-    return tf.reshape(sequence, (-1, sequence.shape[2]))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from sonorant.models.compiled_lstm import compiled_recurrence, input_products
 from sonorant.models.cudnn_lstm import cudnn_lstm
+from sonorant.models.gates import GATES
 from sonorant.models.graph_lstm import graph_lstm, graph_lstm_with_peepholes
 from sonorant.models.half_precision import HalfPrecision
 from sonorant.tensorflow import keras, tf
@@ -16,31 +17,26 @@ __all__ = ["Lstm", "LstmCell", "LstmKernel"]
 
 LstmKernel = Literal["graph", "compiled", "cudnn"]
 
-_GATES = 4  # the kernel's order of columns: input gate, cell candidate, forget gate, output gate
-
 
 class Lstm(HalfPrecision):
     """LSTM (Hochreiter 1997; Gers 2000), time-major; with peepholes on request (Gers 2002): gates see the cell state.
 
     The kernel `compiled` needs a CPU; `cudnn` a GPU, and has no peepholes.
 
-    In float16 cuDNN multiplies in it. The other kernels, and cuDNN in bfloat16, multiply operands that are rounded in
+    In half precision inputs and weight are rounded; bias, peepholes and the state, whose steps would add up what they
+    lose, are Float32. In float16 cuDNN computes all in it. The other kernels, and cuDNN in bfloat16, multiply in
     Float32: of cuDNN in bfloat16 TensorFlow 2.18 had, on an H100, the outputs right and no gradient, without a word.
     """
 
     kernel: LstmKernel = "graph"
 
     def __init__(self, inputs: int, cells: int, seed: int, name: str, peepholes: bool = False) -> None:
-        super().__init__(name=name)
+        super().__init__(name=name, autocast=False)  # else Keras rounds the state, too
         self.cells = cells
-        self.weight = self.add_weight(
-            shape=(inputs + cells, _GATES * cells), initializer=_weights(inputs, cells, seed), name="weight"
-        )
-        self.bias = self.add_weight(shape=(_GATES * cells,), initializer=_open_forget_gates(cells), name="bias")
-        if peepholes:  # of input, forget and output gate, one weight for each cell
-            self.peepholes = self.add_weight(shape=(3, cells), initializer="zeros", name="peepholes")
-        else:
-            self.peepholes = None
+        self.weight = self._add("weight", (inputs + cells, GATES * cells), _weights(inputs, cells, seed))
+        self.bias = self._add("bias", (GATES * cells,), _open_forget_gates(cells))
+        # Of input, forget and output gate, one weight for each cell.
+        self.peepholes = self._add("peepholes", (3, cells), "zeros") if peepholes else None
         self.built = True
 
     def call(self, inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -51,40 +47,41 @@ class Lstm(HalfPrecision):
         return self.recur(self.project(inputs), cell, hidden)
 
     def project(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Return what `recur` takes of `inputs` [T, B, inputs], which are multiplied once however often it is taken.
+        """Return the part of `inputs` [T, B, inputs] in the gates' sums, so that several `recur` share one product.
 
-        That are their products with the weight, [T, B, 4 cells], of the kernel that has these apart, `compiled`; of the
-        others the inputs.
+        [T, B, 4 cells] with the kernel `compiled`; the others multiply within `recur`, and it is the inputs.
         """
         if self.kernel != "compiled":
             return inputs
-        inputs, weight, bias = self._rounded(inputs, self.weight.value, self.bias.value)
-        from_input, _ = tf.split(weight, [weight.shape[0] - self.cells, self.cells])
-        return input_products(inputs, from_input, bias)
+        from_input, _ = tf.split(self._rounded(self.weight.value), [-1, self.cells])
+        return input_products(self._rounded(inputs), from_input, tf.convert_to_tensor(self.bias.value))
 
     def recur(self, projected: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return what `call` returns, of what `project` returned."""
-        cell, hidden, weight, bias = self._rounded(cell, hidden, self.weight.value, self.bias.value)
-        peepholes = tf.zeros((3, self.cells)) if self.peepholes is None else self.peepholes.value
-        (peepholes,) = self._rounded(peepholes)
+        """Return what `call` returns; projected: see `project`."""
+        weight, bias = self._rounded(self.weight.value), tf.convert_to_tensor(self.bias.value)
+        peepholes = tf.zeros((3, self.cells)) if self.peepholes is None else tf.convert_to_tensor(self.peepholes.value)
         if self.kernel == "compiled":
-            _, recurrent = tf.split(weight, [weight.shape[0] - self.cells, self.cells])
+            _, recurrent = tf.split(weight, [-1, self.cells])
             outputs, last_cell = compiled_recurrence(projected, cell, hidden, recurrent, peepholes)
             return outputs, last_cell, outputs[-1]
-        (inputs,) = self._rounded(projected)
+        inputs = self._rounded(projected)
         if self.kernel == "cudnn":
             dtype = "float16" if self.compute_dtype == "float16" else "float32"
-            given = (tf.cast(one, dtype) for one in (inputs, cell, hidden, weight, bias))
-            return _float32(*cudnn_lstm(*given))
+            computed = cudnn_lstm(*(tf.cast(one, dtype) for one in (inputs, cell, hidden, weight, bias)))
+            outputs, last_cell, last_hidden = (tf.cast(one, tf.float32) for one in computed)
+            return outputs, last_cell, last_hidden
         if self.peepholes is None:
             outputs, last_cell = graph_lstm(inputs, cell, hidden, weight, bias)
         else:
             outputs, last_cell = graph_lstm_with_peepholes(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
 
-    def _rounded(self, *tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Return the tensors in Float32, rounded to the type of the layer's products."""
-        return _float32(*(tf.cast(tensor, self.compute_dtype) for tensor in tensors))
+    def _add(self, name: str, shape: tuple[int, ...], first: keras.initializers.Initializer | str) -> keras.Variable:
+        return self.add_weight(shape=shape, initializer=first, name=name, autocast=False)  # `_rounded` says which are
+
+    def _rounded(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Return a tensor in Float32, rounded to the type of the layer's products."""
+        return tf.cast(tf.cast(tensor, self.compute_dtype), tf.float32)
 
 
 class LstmCell(keras.layers.Layer):
@@ -94,30 +91,25 @@ class LstmCell(keras.layers.Layer):
         super().__init__(name=name)
         self.cells = cells
         self.weight = self.add_weight(
-            shape=(inputs + cells, _GATES * cells), initializer=_weights(inputs, cells, seed), name="weight"
+            shape=(inputs + cells, GATES * cells), initializer=_weights(inputs, cells, seed), name="weight"
         )
-        self.bias = self.add_weight(shape=(_GATES * cells,), initializer=_open_forget_gates(cells), name="bias")
+        self.bias = self.add_weight(shape=(GATES * cells,), initializer=_open_forget_gates(cells), name="bias")
         self.built = True
 
     def advance(self, inputs: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return cell and hidden state [..., cells] after inputs [..., inputs]."""
         gates = tf.tensordot(tf.concat([inputs, hidden], -1), self.weight.value, 1) + self.bias.value
-        i, g, f, o = tf.split(gates, _GATES, axis=-1)
+        i, g, f, o = tf.split(gates, GATES, axis=-1)
         cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
         return cell, tf.sigmoid(o) * tf.tanh(cell)
-
-
-def _float32(*tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Return the tensors as Float32; those that are, as they are."""
-    return tuple(tf.cast(tensor, tf.float32) for tensor in tensors)
 
 
 def _weights(inputs: int, cells: int, seed: int) -> keras.initializers.Initializer:
     """Glorot-uniform from the input, orthogonal for each gate of the recurrence (Saxe 2014)."""
 
     def initialise(shape: tuple[int, ...], dtype: object = None) -> tf.Tensor:
-        recurrent = [keras.initializers.Orthogonal(seed=seed * _GATES + g)((cells, cells)) for g in range(_GATES)]
-        from_input = keras.initializers.GlorotUniform(seed=seed)((inputs, _GATES * cells))
+        recurrent = [keras.initializers.Orthogonal(seed=seed * GATES + g)((cells, cells)) for g in range(GATES)]
+        from_input = keras.initializers.GlorotUniform(seed=seed)((inputs, GATES * cells))
         return tf.concat([from_input, tf.concat(recurrent, 1)], 0)
 
     return initialise

@@ -99,6 +99,27 @@ def test_the_lstm_of_a_cpu_is_that_of_rounded_operands(rng):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("peepholes", [False, True])
+@pytest.mark.parametrize("kernel", ["graph", "compiled"])
+def test_the_state_of_an_lstm_is_float32_so_that_chunks_have_the_bits_of_the_whole(rng, kernel, peepholes):
+    layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
+    for weight in layer.weights:
+        weight.assign(rng.normal(size=weight.shape))
+    inputs, *start = (tf.constant(rng.normal(size=shape), tf.float32) for shape in ((12, 3, 5), (3, 4), (3, 4)))
+    layer.dtype_policy, layer.kernel = "mixed_bfloat16", kernel
+    whole, *after = layer(inputs, *start)
+    parts, state = [], start
+    for chunk in tf.split(inputs, 4):
+        outputs, *state = layer(chunk, *state)
+        parts.append(outputs)
+    for one, other in zip((tf.concat(parts, 0), *state), (whole, *after), strict=True):
+        np.testing.assert_array_equal(one, other)
+    layer.dtype_policy = "float32"  # bias and peepholes are not rounded
+    layer.weight.assign(rounded(layer.weight.value))
+    for one, other in zip(layer(rounded(inputs), *start), (whole, *after), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("kernel", ["graph", "compiled"])
 def test_an_lstm_rounds_inputs_that_it_takes_apart_as_it_does_in_one(rng, kernel):
     layer, start = Lstm(5, 4, seed=1, name="lstm"), tf.constant(rng.normal(size=(3, 4)), tf.float32)

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from sonorant.models import graph_lstm
 from sonorant.models.family import Inputs, WrongWeights
-from sonorant.models.lstm import Lstm
 from sonorant.models.lstm_ctc import LstmCtc
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import LstmCtcRecipe
@@ -30,48 +28,6 @@ def features(rng):
 @pytest.fixture
 def rng():
     return np.random.default_rng(5)
-
-
-def plain_lstm(inputs, cell, hidden, weight, bias, peepholes=(0.0, 0.0, 0.0)):
-    """Gers 2000, with peepholes Gers 2002, written down step by step; gates in the order i, g, f, o."""
-    outputs = []
-    p_i, p_f, p_o = peepholes
-    for vectors in inputs:
-        i, g, f, o = tf.split(tf.concat([vectors, hidden], 1) @ weight + bias, 4, axis=1)
-        cell = tf.sigmoid(f + p_f * cell) * cell + tf.sigmoid(i + p_i * cell) * tf.tanh(g)
-        hidden = tf.sigmoid(o + p_o * cell) * tf.tanh(cell)
-        outputs.append(hidden)
-    return tf.stack(outputs), cell, hidden
-
-
-@pytest.mark.parametrize("kernel", ["graph", "compiled"])
-@pytest.mark.parametrize(
-    ("peepholes", "gpu"), [(False, False), (True, False), (True, True)], ids=["plain", "peepholes", "on a GPU"]
-)
-@pytest.mark.parametrize("steps", [1, 9])
-def test_fused_layer_and_its_gradient_equal_the_textbook_recurrence(rng, monkeypatch, steps, peepholes, gpu, kernel):
-    monkeypatch.setattr(graph_lstm, "has_gpu", lambda: gpu)
-    layer = Lstm(5, 4, seed=1, name="lstm", peepholes=peepholes)
-    layer.kernel = kernel
-    layer.bias.assign(rng.normal(size=16))
-    inputs = tf.constant(rng.normal(size=(steps, 3, 5)), tf.float32)
-    cell, hidden = (tf.constant(rng.normal(size=(3, 4)), tf.float32) for _ in range(2))
-    ramp = tf.reshape(tf.range(1.0, steps + 1), (steps, 1, 1))
-    given = [inputs, cell, hidden, layer.weight.value, layer.bias.value]
-    if peepholes:
-        layer.peepholes.assign(rng.normal(size=(3, 4)))
-        given.append(layer.peepholes.value)
-    exact = [tf.cast(one, tf.float64) for one in given]
-    outcomes = []
-    for run, sources in ((lambda: layer(*given[:3]), given), (lambda: plain_lstm(*exact), exact)):
-        with tf.GradientTape() as tape:
-            tape.watch(sources)
-            outputs, last_cell, last_hidden = run()
-            weighed = outputs**2 * tf.cast(ramp, outputs.dtype)
-            loss = tf.reduce_sum(weighed) + tf.reduce_sum(last_cell**3) + tf.reduce_sum(last_hidden**4)
-        outcomes.append([outputs, last_cell, last_hidden, *tape.gradient(loss, sources)])
-    for fused, plain in zip(*outcomes, strict=True):
-        np.testing.assert_allclose(fused, plain, atol=3e-5, rtol=1e-5)
 
 
 def test_outputs_are_log_probabilities_of_units_and_blank(model, features):
