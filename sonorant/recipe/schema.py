@@ -57,7 +57,7 @@ class Recipe(Section):
     training: TrainingRecipe = Field(TrainingRecipe(), description="Optimisation.")
     evaluation: EvaluationRecipe = Field(EvaluationRecipe(), description="What the finished model is measured on.")
     decoding: DecodingRecipe = Field(DecodingRecipe(), description="Beam search.")
-    serving: ServingRecipe = Field(ServingRecipe(), description="The gRPC recognizer.")
+    serving: ServingRecipe = Field(ServingRecipe(), description="The recognizer.")
     tracking: TrackingRecipe = Field(TrackingRecipe(), description="The experiment tracker.")
 
     @property

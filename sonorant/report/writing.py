@@ -66,7 +66,7 @@ def _comparable(figures: Summary) -> Summary:
 
 
 def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None, sets: Mapping[str, object] | None) -> str:
-    """Name what is reported, and the code that reports it."""
+    """Name what is reported, and the code of this room, which reports it; not that of what it calls."""
     digest = hashlib.sha256(
         f"{source}\n{compared and compared.path.name}\n{json.dumps(sets, sort_keys=True)}\n".encode()
     )

@@ -1,7 +1,7 @@
 """Loss scaling for float16 (Micikevicius 2018, section 3.2): small gradients would be 0 in it, large ones infinite.
 
 The loss is multiplied by a power of 2 before gradients are taken, and they are divided by it in Float32. The scale is
-dynamic: a step whose gradient overflows is skipped, and halves it; 2,000 others in a row double it.
+dynamic: a step whose gradient overflows is skipped, and halves it; 2,000 sound ones without one between them double it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -148,8 +148,10 @@ class TrainStep(tf.Module):
     def _called(graph: Callable[..., T], *inputs: object) -> T:
         try:
             return graph(*inputs)
-        except tf.errors.UnknownError as error:  # Horovod's error for a lost rank
-            raise LostRank("in an allreduce" if "Horovod" in error.message else error.message) from error
+        except tf.errors.UnknownError as error:  # Horovod's for a lost rank; a kernel of ours that fails raises it too
+            if "Horovod" not in error.message:
+                raise
+            raise LostRank("in an allreduce") from error
 
     def flush(self, step: int) -> StepResult | None:
         """Do the step with the batches that there are, at the end of an epoch; None if there are none."""

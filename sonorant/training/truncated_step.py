@@ -33,10 +33,10 @@ __all__ = ["TruncatedStep"]
 class TruncatedStep(TrainStep):
     """Makes the steps of a batch of `ChunkLayout`, one a chunk; needs a `Carrying` model and a `ByFrame` objective.
 
-    A result is of the whole batch: figures are means over its utterances, `gradient_norm` over its steps. A chunk
-    without a target, of a delay before the first output, changes nothing and is no step. After a step that is not
-    finite the rest of the batch is left out, as its state may not be finite either. Signals, limits of time and
-    checkpoints wait for the batch's end.
+    A result is of the whole batch: figures are means over its utterances, `gradient_norm` over its steps that did not
+    overflow. A chunk without a target, of a delay before the first output, changes nothing and is no step. After a step
+    that is not finite the rest of the batch is left out, as its state may not be finite either. Signals, limits of time
+    and checkpoints wait for the batch's end.
 
     on_chunk: called at each chunk, so that a watchdog sees a long batch go on.
     """

@@ -18,7 +18,7 @@ from sonorant.serving.posteriors import no_posteriors, open_posteriors, whole_po
 
 __all__ = ["Outputs", "Spoken", "is_of", "read_outputs", "write_outputs"]
 
-_FRAMES, _UTTERANCES = "frames.npy", "utterances.json"
+_FRAMES, _UTTERANCES = "frames.f32", "utterances.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def is_of(folder: Path, origin: str) -> bool:
     """Return whether the folder has outputs of that origin; damaged ones are of none."""
     try:
         found = json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))["origin"] == origin
-        return bool(found and len((outputs := read_outputs(folder)).all_frames) == outputs.ends[-1:].sum())
+        return bool(found and (folder / _FRAMES).stat().st_size == read_outputs(folder).all_frames.nbytes)
     except (OSError, EOFError, ValueError, TypeError, KeyError):
         return False
 
@@ -71,32 +71,30 @@ def write_outputs(
     They are those of recognition with this jitter. origin: names model and set. done: called after each utterance.
     Raises Unavailable if the folder cannot be written.
     """
-    references = list(utterances)
-    parts: list[NDArray[np.float32]] = []
-    with ThreadPoolExecutor(threads) as pool:
-        for frames in pool.map(partial(_outputs, model, jitter_ms), references):
-            parts.append(frames)
-            done()
-    document = {
-        "origin": origin,
-        "texts": [one.text for one in references],
-        "speakers": [one.speaker for one in references],
-        "ends": np.cumsum([len(frames) for frames in parts], dtype=np.int64).tolist(),
-    }
+    references, lengths = list(utterances), []
     with atomic_folder(folder) as draft:
-        np.save(draft / _FRAMES, np.concatenate([no_posteriors(model), *parts]))
+        with ThreadPoolExecutor(threads) as pool, (draft / _FRAMES).open("wb") as file:
+            for frames in pool.map(partial(_outputs, model, jitter_ms), references):
+                file.write(np.ascontiguousarray(frames, np.float32).data)
+                lengths.append(len(frames))
+                done()
+        document = {
+            "origin": origin,
+            "texts": [one.text for one in references],
+            "speakers": [one.speaker for one in references],
+            "ends": np.cumsum(lengths, dtype=np.int64).tolist(),
+            "size": no_posteriors(model).shape[1],
+        }
         (draft / _UTTERANCES).write_text(json.dumps(document), encoding="utf-8")
 
 
 def read_outputs(folder: Path) -> Outputs:
     """Return the outputs that `write_outputs` wrote."""
     document = json.loads((folder / _UTTERANCES).read_text(encoding="utf-8"))
-    return Outputs(
-        tuple(document["texts"]),
-        tuple(document["speakers"]),
-        np.array(document["ends"], np.int64),
-        np.load(folder / _FRAMES, mmap_mode="r"),
-    )
+    ends = np.array(document["ends"], np.int64)
+    shape = (int(ends[-1:].sum()), int(document["size"]))
+    frames = np.memmap(folder / _FRAMES, np.float32, "r", shape=shape) if all(shape) else np.zeros(shape, np.float32)
+    return Outputs(tuple(document["texts"]), tuple(document["speakers"]), ends, frames)
 
 
 def _outputs(model: ServedModel, jitter_ms: float, utterance: Spoken) -> NDArray[np.float32]:

@@ -17,13 +17,12 @@ __all__ = ["Tuned", "tune"]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result. start, best: weights; before, after: their word error rates on the set; trials: their number."""
+    """The result. start, best: weights; before, after: their word error rates on the set."""
 
     start: Weights
     best: Weights
     before: ErrorRate
     after: ErrorRate
-    trials: int
 
     @property
     def gain_95(self) -> tuple[float, float]:
@@ -84,4 +83,4 @@ def tune(
     first = tuple(start[key] for key in keys)
     point = minimise(evaluate, tuple(ranges.values()), first, trials, np.random.default_rng(seed))
     best: Weights = {**start, **dict(zip(keys, point, strict=True))}
-    return Tuned(dict(start), best, runner.rate(start), runner.rate(best), len(log))
+    return Tuned(dict(start), best, runner.rate(start), runner.rate(best))

@@ -42,6 +42,19 @@ def test_at_a_scale_of_1_a_gradient_that_is_not_finite_is_no_overflow():
     assert float(scale.scale) == 1.0
 
 
+def test_what_is_no_fault_of_the_scale_breaks_no_streak():
+    scale = LossScale("float16")
+    for sound, finite in ((True, True), (False, True), (True, True), (False, False), (True, True)):
+        update(scale, sound, finite)
+    assert float(scale.scale) == 2 * FIRST
+    for _ in range(16):
+        update(scale, finite=False)
+    assert float(scale.scale) == 1
+    for finite in (True, True, False, True):
+        update(scale, finite=finite)
+    assert float(scale.scale) == 2
+
+
 def test_gradients_are_those_of_the_loss_itself_where_float16_would_have_none():
     scale, weight = LossScale("float16"), tf.Variable(3.0)
 

@@ -7,6 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from training.by_frame import frame_recipe, labelled, normalised_model, objective_of
+
+from sonorant.tensorflow import tf
+from sonorant.training.collective import LostRank, SingleProcess
+from sonorant.training.step import Notes
+from sonorant.training.unrolling import batch_layout, build_step
 
 HERE = Path(__file__).parent
 
@@ -34,6 +40,37 @@ def gangs(tmp_path_factory):
         pytest.skip("needs mpirun")
     folder = tmp_path_factory.mktemp("gangs")
     return train(folder / "one", 1), train(folder / "two", 2)
+
+
+class Failing(SingleProcess):
+    """Collective operations fail in the graph, as a kernel does."""
+
+    def __init__(self, message):
+        self.message = message
+
+    def sum(self, tensors, name):
+        def fail(*given):
+            raise RuntimeError(self.message)
+
+        summed = tf.numpy_function(fail, tensors, [tensor.dtype for tensor in tensors])
+        for total, tensor in zip(summed, tensors, strict=True):
+            total.set_shape(tensor.shape)
+        return summed
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        ("Horovod has been shut down. This was caused by an exception on one of the ranks", LostRank),
+        ("a kernel found a fault of its own", tf.errors.UnknownError),
+    ],
+)
+def test_a_step_tells_a_lost_rank_from_a_fault_of_its_own(message, error):
+    recipe = frame_recipe()
+    step = build_step(normalised_model(recipe), objective_of(recipe), recipe, Failing(message))
+    batch = batch_layout(objective_of(recipe), recipe)(0, 0, labelled(recipe, [4])).tensors
+    with pytest.raises(error, match="another rank has ended" if error is LostRank else message):
+        step(batch, 0, Notes())
 
 
 def test_one_and_two_ranks_make_the_same_updates_of_the_same_examples(gangs):

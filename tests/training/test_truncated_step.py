@@ -1,6 +1,8 @@
 """Truncated unrolling beside full unrolling through plain operations, cut by `stop_gradient` at the chunks' bounds."""
 
+import math
 import threading
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -217,6 +219,20 @@ def test_after_a_step_that_is_not_finite_the_rest_of_the_batch_is_left_out():
     assert (result.applied, result.updates, result.examples, float(step.optimizer.t)) == (False, 2, 1, 1.0)
     for found, first in zip(step.optimizer.sums, expected, strict=True):
         np.testing.assert_array_equal(found, first)
+
+
+def test_the_gradient_norm_of_a_batch_leaves_out_steps_that_overflowed(monkeypatch):
+    recipe = frame_recipe(unroll_vectors=VECTORS, unroll_rows=1, precision="float16")
+    step, tensors = summing(recipe), batch_of(recipe, [4])
+    norms = [2.0, math.inf, 4.0] + [3.0] * (len(tensors.weights) - 3)
+    result_of, made = step._result, iter(norms)
+
+    def result(vector):
+        norm = next(made)
+        return replace(result_of(vector), gradient_norm=norm, overflowed=math.isinf(norm), applied=not math.isinf(norm))
+
+    monkeypatch.setattr(step, "_result", result)
+    assert step(tensors, 0, Notes()).gradient_norm == 3.0
 
 
 class Pair:

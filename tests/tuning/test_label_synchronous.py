@@ -1,5 +1,7 @@
 """Trials of a label-synchronous model, whose decoder each of them drives."""
 
+import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -63,6 +65,31 @@ def test_what_is_tuned_is_the_same_whatever_its_weights(subject):
         recipe = Recipe.model_validate(values | {"decoding": values["decoding"] | decoding})
         found.append(replace(subject, recipe=recipe.model_dump_json()).fingerprint)
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    ("section", "changed"),
+    [
+        ("text", {"lowercase": False}),
+        ("features", {"low_hz": 90}),
+        ("model", {"dropout": 0.3}),
+        ("decoding", {"beam": 3}),
+    ],
+)
+def test_what_is_tuned_is_another_with_other_text_features_model_or_search(subject, section, changed):
+    values = Recipe.model_validate_json(subject.recipe).model_dump(mode="json")
+    assert values[section] != values[section] | changed
+    recipe = Recipe.model_validate(values | {section: values[section] | changed})
+    assert replace(subject, recipe=recipe.model_dump_json()).fingerprint != subject.fingerprint
+
+
+def test_what_is_tuned_is_another_with_other_outputs(subject, tmp_path):
+    shutil.copytree(subject.outputs, tmp_path / "outputs")
+    moved = replace(subject, outputs=tmp_path / "outputs")
+    assert moved.fingerprint == subject.fingerprint
+    document = json.loads((moved.outputs / "utterances.json").read_text())
+    (moved.outputs / "utterances.json").write_text(json.dumps(document | {"origin": "six"}))
+    assert moved.fingerprint != subject.fingerprint
 
 
 def distance(found, said):
