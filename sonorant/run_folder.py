@@ -28,6 +28,11 @@ class RunFolder:
         return self.path / "checkpoints"
 
     @property
+    def is_trained(self) -> bool:
+        """Whether there are checkpoints."""
+        return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+
+    @property
     def exports(self) -> Path:
         """Exported models: `<model>/<version>/`."""
         return self.path / "exports"

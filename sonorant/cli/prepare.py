@@ -58,8 +58,8 @@ def command(
 
     Exit codes: 0 all recordings are in the shards; 3 some were skipped, as card.md lists (--lenient: 0); 65 the corpus
     or a line of its manifest cannot be used (--lenient leaves such lines out), --strict and some recordings cannot, or
-    the run has checkpoints of another recipe; 69 disk or store refuse, or a training runs there; 78 the recipe is
-    wrong.
+    the run has checkpoints of another recipe or other recordings; 69 disk or store refuse, or a training runs there; 78
+    the recipe is wrong.
     """
     if context.invoked_subcommand is not None:
         return

@@ -19,7 +19,7 @@ from sonorant.corpus.splits import speakers_in_common, unused_splits
 from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
-from sonorant.errors import BadCorpus, Unavailable
+from sonorant.errors import BadCorpus, BadRun, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.recipe.loading import dump_recipe
@@ -74,7 +74,7 @@ def prepare(
     and the card stays as it is there.
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
     written for one whose description has faults; BadRun for a tokenizer with other units than those of the run's
-    checkpoints; Unavailable when the disk refuses, and what was finished is kept.
+    checkpoints, and for other recordings than those; Unavailable when the disk refuses, and what was finished is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
     if (tokenizer := read_tokenizer(recipe.text, data_folder)) is not None:
@@ -90,6 +90,12 @@ def prepare(
         if card != found and not elsewhere:
             state.write_card(card)
         return Prepared(card, done, 0)
+    if run.is_trained and state.is_of_others():
+        raise BadRun(
+            f"{run.shards}: the checkpoints in {run.checkpoints} are of other recordings, or files of another time, "
+            f"than those in {data_folder}; give the folder of those with --data, or train into another run folder; to "
+            f"go on with these, remove {run.shards} first"
+        )
     state.begin()
     # After the old shards are removed, so that a recipe and a card in one folder belong together.
     atomic_write(run.recipe, dump_recipe(recipe))
@@ -216,6 +222,10 @@ class _State:
             return card if whole else None
         except (BadCorpus, KeyError, TypeError, AttributeError):
             return None
+
+    def is_of_others(self) -> bool:
+        """Return whether the folder holds shards of another plan, or their beginning."""
+        return bool(self._read("plan.json").get("fingerprint", self.fingerprint) != self.fingerprint)
 
     def begin(self) -> None:
         """Clear the folder, unless it holds the beginning of this very plan."""

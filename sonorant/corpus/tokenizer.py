@@ -33,7 +33,7 @@ def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
 def check_trained_units(tokenizer: Units, run: RunFolder) -> None:
     """Raise BadRun if the run has checkpoints of a model with other units than the tokenizer's."""
     path = run.shards / "units.json"
-    if path.is_file() and run.checkpoints.is_dir() and any(run.checkpoints.iterdir()):
+    if path.is_file() and run.is_trained:
         try:
             trained = read_units(path)
         except BadCorpus as error:

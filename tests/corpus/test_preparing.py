@@ -12,7 +12,7 @@ from rigs.small_corpus import RATE_HZ, digits_recipe, tone
 from sonorant.corpus.card import render
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.corpus.shards import SPLITS, ShardSet
-from sonorant.errors import BadCorpus, Unavailable
+from sonorant.errors import BadCorpus, BadRun, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
@@ -138,6 +138,18 @@ def test_changed_recipe_starts_over(corpus: Path, shards: Path) -> None:
     run(digits_recipe(), corpus)
     assert run(digits_recipe(shard_utterances=100), corpus).made == 4
     assert len(list(shards.glob("*.tfrecord"))) == 4
+
+
+def test_a_trained_run_keeps_its_shards_when_recordings_are_others(corpus: Path, shards: Path) -> None:
+    run(digits_recipe(), corpus)
+    before = contents(shards)
+    (shards.parent / "checkpoints" / "step-00000001").mkdir(parents=True)
+    os.utime(next(corpus.rglob("*.wav")), (1, 1))
+    with pytest.raises(BadRun, match=r"shards: the checkpoints in .* are of other recordings.*remove .*shards first"):
+        run(digits_recipe(), corpus)
+    assert contents(shards) == before
+    shutil.rmtree(shards)
+    assert run(digits_recipe(), corpus).made == len(list(shards.glob("*.tfrecord")))
 
 
 def test_change_that_shards_do_not_depend_on_keeps_them(corpus: Path, shards: Path) -> None:
