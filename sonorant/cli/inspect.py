@@ -34,7 +34,7 @@ def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
 
     Takes a recipe's file, the folder of a run or of an exported model, `exports/<model>/<version>`; of an ensemble,
     each member is shown, and JSON has them in `members`. The units of a recipe are those of its tokenizer or of
-    runs/<name>; if there are none yet, `text.pieces`, or 32 are assumed.
+    runs/<name> with the same text; if there are none yet, `text.pieces`, or 32 are assumed.
 
     Exit codes: 65 the folder has no recipe, or its units are damaged; 78 the recipe is wrong.
     """
@@ -70,22 +70,28 @@ def _inspected(source: Path, assignments: tuple[str, ...]) -> tuple["Inspection"
         folder = source / "units.json" if (source / "units.json").is_file() else RunFolder(source).shards / "units.json"
     else:
         recipe = resolve_recipe(source, assignments)
-        folder = _tokenizer(recipe) or RunFolder(Path("runs") / recipe.name).shards / "units.json"
+        folder = _tokenizer(recipe) if recipe.text.tokenizer is not None else _of_a_run(recipe)
     units, origin = _units(recipe, folder)
     from sonorant.models.inspection import inspect_model
 
     return inspect_model(recipe, units), origin
 
 
-def _tokenizer(recipe: "Recipe") -> Path | None:
-    """Return the recipe's tokenizer, if it names one that is there; raises BadCorpus for one of other units."""
+def _tokenizer(recipe: "Recipe") -> Path:
+    """Return the path of the recipe's tokenizer; raises BadCorpus for one of other units, if it is there."""
     from sonorant.corpus.tokenizer import read_tokenizer
 
     data_folder = data_folder_or_here(None)
-    if recipe.text.tokenizer is None or not (path := data_folder / recipe.text.tokenizer).is_file():
-        return None
-    read_tokenizer(recipe.text, data_folder)
+    if (path := data_folder / str(recipe.text.tokenizer)).is_file():
+        read_tokenizer(recipe.text, data_folder)
     return path
+
+
+def _of_a_run(recipe: "Recipe") -> Path:
+    """Return the path of the units of runs/<name>, if that is of the same text; else one where there are none."""
+    run = RunFolder(Path("runs") / recipe.name)
+    is_of_it = run.recipe.is_file() and load_recipe(run.recipe).text == recipe.text
+    return run.shards / "units.json" if is_of_it else Path()
 
 
 def _units(recipe: "Recipe", path: Path) -> tuple[int, str]:
@@ -95,9 +101,10 @@ def _units(recipe: "Recipe", path: Path) -> tuple[int, str]:
 
     if path.is_file():
         return read_units(path).size, str(path)
+    missing = f"text.tokenizer={recipe.text.tokenizer} is not there" if recipe.text.tokenizer else ""
     if recipe.text.units in SUBWORDS:
-        return recipe.text.pieces, "text.pieces"
-    return _ASSUMED_UNITS, "assumed, as the run is not prepared"
+        return recipe.text.pieces, f"text.pieces, as {missing}" if missing else "text.pieces"
+    return _ASSUMED_UNITS, f"assumed, as {missing or 'no run with this text is prepared'}"
 
 
 def _show(figures: "Inspection", origin: str) -> None:

@@ -2,6 +2,7 @@
 
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.recipe import Recipe
+from sonorant.recipe.head_delay import head_delay_vectors
 
 __all__ = ["frame_lag_s"]
 
@@ -15,5 +16,4 @@ def frame_lag_s(recipe: Recipe, extractor: FeatureExtractor) -> float:
     """
     framing, features = recipe.model.framing, recipe.features
     overlap_s = (features.stack - features.stride) * extractor.hop / extractor.sample_rate_hz
-    late = recipe.training.head_delay_frames if recipe.model.monotonic else 0
-    return overlap_s + (framing.wider - late * framing.block) * extractor.vector_seconds
+    return overlap_s + (framing.wider - head_delay_vectors(recipe)) * extractor.vector_seconds

@@ -31,8 +31,8 @@ class Inspection:
     """Figures of a recipe's model.
 
     past_ms, future_ms: audio before and after that of a vector which the output for it depends on; None: all of the
-    utterance. latency_ms: longest time from a sample to the output for it, computation aside; None: the end of the
-    utterance. bytes: of the weights.
+    utterance. latency_ms: longest time from a sample to the output for it, or to the label of a head that stops behind
+    it, computation aside; None: the end of the utterance. bytes: of the weights.
     """
 
     name: str

@@ -6,6 +6,7 @@ from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Model, Streaming
 from sonorant.models.figures import SECONDS, Inspection, LayerFigures
 from sonorant.models.registry import build_model
+from sonorant.recipe.head_delay import head_delay_vectors
 from sonorant.recipe.schema import Recipe
 from sonorant.tensorflow import keras
 
@@ -38,7 +39,7 @@ def inspect_model(recipe: Recipe, units: int) -> Inspection:
         bytes=_BYTES * parameters,
         past_ms=None if past is None else past * vector_ms,
         future_ms=None if future is None else future * vector_ms,
-        latency_ms=model.latency * vector_ms if isinstance(model, Streaming) else None,
+        latency_ms=(model.latency + head_delay_vectors(recipe)) * vector_ms if isinstance(model, Streaming) else None,
         flops_per_second=sum(layer.flops_per_second for layer in layers),
         flops_per_label=sum(layer.flops_per_label for layer in layers),
     )

@@ -104,6 +104,12 @@ def test_a_monotonic_model_waits_for_the_block_of_a_vector_and_no_longer():
     assert (found.frame_ms, found.future_ms, found.latency_ms) == (60, 50, 60)
 
 
+def test_heads_that_stop_behind_their_labels_tell_them_as_much_later():
+    recipe = recipe_of(family="mocha", layers=2, cells=3, pooling=[3, 2], ctc=True)
+    training = recipe.training.model_copy(update={"head_delay_frames": 4, "head_weight": 0.5})
+    assert inspect_model(recipe.model_copy(update={"training": training}), UNITS).latency_ms == 60 + 4 * 60
+
+
 def test_look_ahead_costs_a_chunk_of_latency_for_each_layer_and_what_runs_backwards_hears_all_twice():
     found = figures_of(family="mocha", layers=2, cells=3, pooling=[3, 2], look_ahead=4)
     assert (found.frame_ms, found.future_ms, found.latency_ms) == (60, 710, 720)
@@ -203,6 +209,29 @@ def test_the_units_of_a_recipe_are_its_tokenizers(tmp_path):
     (tmp_path / "units.json").write_bytes(b"\xff")
     with pytest.raises(BadCorpus, match=r"text.tokenizer: .*units.json: 'utf-8' codec"):
         CliRunner().invoke(command, arguments, catch_exceptions=False)
+
+
+def test_units_are_of_no_run_with_another_text_and_a_tokenizer_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shards = tmp_path / "runs" / tiny_recipe().name / "shards"
+    shards.mkdir(parents=True)
+    (shards / "units.json").write_text(tiny_units().to_json())
+    (shards.parent / "recipe.yaml").write_text(dump_recipe(tiny_recipe()))
+
+    def found(**text):
+        values = tiny_recipe().model_dump(mode="json")
+        values["text"] |= text
+        (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+        printed = json.loads(CliRunner().invoke(command, ["tiny.yaml", "--json"], catch_exceptions=False).output)
+        return printed["units"], printed["units_from"]
+
+    assert found() == (tiny_units().size, f"runs/{tiny_recipe().name}/shards/units.json")
+    assert found(units="bpe", pieces=77) == (77, "text.pieces")
+    assert found(units="bpe", pieces=77, tokenizer="no.json") == (
+        77,
+        "text.pieces, as text.tokenizer=no.json is not there",
+    )
+    assert found(tokenizer="no.json") == (32, "assumed, as text.tokenizer=no.json is not there")
 
 
 @pytest.mark.parametrize("members", [[], ["0"], ["0", "2"], ["0", "x"]])
