@@ -25,6 +25,7 @@ from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
 
 if TYPE_CHECKING:
+    from sonorant.decoding.neural_fusion import NeuralModel
     from sonorant.recipe import Recipe
     from sonorant.v1 import coordinator_pb2 as pb
 
@@ -86,6 +87,7 @@ def command(
         _take_over(recipe, run)
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
+            _check_search(recipe, run)
             data_folder = data_folder_or_here(data)
             check_noise_folders(chain.from_iterable(stage.folders for stage in recipe.stages), data_folder)
             _train(recipe, run, data_folder, store_url, lenient, verbose)
@@ -98,6 +100,22 @@ def _take_over(recipe: "Recipe", run: RunFolder) -> None:
     if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
         with suppress(OSError):  # a full disk behind standard error stops no training
             click.echo(f"{run.recipe}: {found}", err=True)
+
+
+def _check_search(recipe: "Recipe", run: RunFolder) -> None:
+    """Raise what exporting would, after the training, of a language model or phrases that the search cannot use."""
+    decoding = recipe.decoding
+    if recipe.of_text or not (decoding.lm or decoding.prior or decoding.phrases):
+        return
+    from sonorant.decoding import load_scorer
+    from sonorant.text.units import read_units
+
+    def load_neural(path: Path) -> "NeuralModel":
+        from sonorant.export.neural_language_model import load_language_model
+
+        return load_language_model(path)
+
+    load_scorer(read_units(run.shards / "units.json"), decoding, recipe.text, Path(), load_neural)
 
 
 def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:

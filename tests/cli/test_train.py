@@ -16,7 +16,7 @@ from sonorant.cli.train import SOME_REJECTED, command
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
-from sonorant.errors import BadCorpus, BadRecipe
+from sonorant.errors import BadCorpus, BadRecipe, SonorantError
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
@@ -52,6 +52,30 @@ def test_shards_without_dev_are_refused_before_any_process_starts(tmp_path, empt
         check_splits(run, partial(ShardSet.open, run.shards))
     write_shard(run.shards / shard_name("dev", 0, 1), [record(0)])
     check_splits(run, partial(ShardSet.open, run.shards))
+
+
+@pytest.mark.parametrize(
+    ("decoding", "message"),
+    [
+        ({"lm": {"path": "no.arpa"}}, r"decoding\.lm\.path=no\.arpa: no such file"),
+        ({"phrases": ["one dozen"]}, "phrase 'one dozen': 'dozen' is not among the 10 words"),
+    ],
+)
+def test_a_search_that_could_not_be_exported_is_refused_before_any_process_starts(
+    tmp_path, monkeypatch, decoding, message
+):
+    values = digits_recipe().model_dump(mode="json")
+    recipe, run = (
+        Recipe.model_validate(values | {"decoding": values["decoding"] | decoding}),
+        RunFolder(tmp_path / "run"),
+    )
+    data = write_digits(tmp_path)
+    prepare(recipe, data, run, progress=lambda *_: None)
+    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(recipe))
+    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(run.path), "--data", str(data)]
+    with pytest.raises(SonorantError, match=message):
+        CliRunner().invoke(command, options, catch_exceptions=False)
 
 
 def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
