@@ -77,7 +77,7 @@ def _ngrams() -> Extension:
 
 
 def _searches() -> Extension:
-    headers = _headers("sonorant/decoding") + _headers("sonorant/lm")
+    headers = _headers("sonorant/decoding") + _headers("sonorant/ctc") + _headers("sonorant/lm")
     return _extension("sonorant.decoding.kernels", "sonorant/decoding/kernels.cpp", *_VECTORISED, headers=headers)
 
 
@@ -87,13 +87,10 @@ def _layers(name: str, **macros: str | None) -> Extension:
     return _extension(f"sonorant.models.{name}", "sonorant/models/kernels.cpp", *flags, headers=headers, macros=macros)
 
 
-def _objectives(name: str, **macros: str | None) -> Extension:
-    headers = [
-        header for room in ("objectives", "models", "decoding", "audio") for header in _headers(f"sonorant/{room}")
-    ]
-    source = "sonorant/objectives/kernels.cpp"
+def _ctc(name: str, **macros: str | None) -> Extension:
+    headers = _headers("sonorant/ctc") + _headers("sonorant/models") + _headers("sonorant/audio")
     flags = (*_VECTORISED, *_WIDE)
-    return _extension(f"sonorant.objectives.{name}", source, *flags, headers=headers, macros=macros)
+    return _extension(f"sonorant.ctc.{name}", "sonorant/ctc/kernels.cpp", *flags, headers=headers, macros=macros)
 
 
 def _exported_layers(name: str, **macros: str | None) -> Extension:
@@ -106,7 +103,7 @@ def _headers(folder: str) -> list[str]:
     return sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / folder).glob("*.hpp"))
 
 
-_WITH_VARIANTS = (_kernels, _layers, _objectives, _exported_layers)
+_WITH_VARIANTS = (_kernels, _layers, _ctc, _exported_layers)
 _EXTENSIONS = [*(of("kernels") for of in _WITH_VARIANTS), _ngrams(), _searches()]
 
 setup(cmdclass={"build_py": _BuildWithProtos, "build_ext": _BuildBothVariants}, ext_modules=_EXTENSIONS)

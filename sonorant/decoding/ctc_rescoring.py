@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.objectives import kernels
+from sonorant.ctc import kernels
 
 __all__ = ["ctc_log_prob"]
 

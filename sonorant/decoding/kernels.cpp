@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "../ctc/forced_alignment.hpp"
 #include "ctc_prefixes.hpp"
-#include "forced_alignment.hpp"
 #include "label_fusion.hpp"
 #include "nbest.hpp"
 
@@ -208,7 +208,7 @@ nb::ndarray<nb::numpy, int64_t, nb::ndim<1>> force_align(Frames<double> log_prob
     bool found;
     {
         const nb::gil_scoped_release released;
-        found = frames > 0 && ForcedAlignment(labels, blank)(log_probs.data(), frames, symbols, path.get());
+        found = frames > 0 && sonorant::ctc::ForcedAlignment(labels, blank)(log_probs.data(), frames, symbols, path.get());
     }
     if (!found) {
         const std::string counts = std::to_string(frames) + " frames for " + std::to_string(labels.size()) + " labels";

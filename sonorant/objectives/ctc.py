@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.ctc import kernels
 from sonorant.delivery.example import Example
 from sonorant.errors import RejectedExample
 from sonorant.features.section import FeaturesRecipe
 from sonorant.models.family import Inputs, Model, Outputs
 from sonorant.models.framing import Framing
 from sonorant.models.kernel_calls import aligned_array, call_kernel, kernel_threads
-from sonorant.objectives import kernels
 from sonorant.objectives.alignment import UNKNOWN, alignment_loss, alignment_weight, frame_targets
 from sonorant.objectives.objective import BatchSearch, BatchTensors, Losses, Padded, SoftAlignment, Targets
 from sonorant.recipe.training import TrainingRecipe
@@ -83,9 +83,9 @@ def ctc_loss(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, label_
     label_lengths: Int32[B]. More labels than frames have loss 0; without blanks between equal ones, infinity; neither
     has a gradient.
 
-    The kernel is ours (`ctc.hpp`), of CPUs, wherever the model is. It takes less CPU time than TensorFlow's sparse
-    one, by which a step of an LSTM-CTC on an H100 made 8.7 times as many a second as by `tf.nn.ctc_loss` of
-    dense labels, which a GPU has.
+    The kernel is ours (`sonorant/ctc/ctc.hpp`), of CPUs, wherever the model is. It takes less CPU time than
+    TensorFlow's sparse one, by which a step of an LSTM-CTC on an H100 made 8.7 times as many a second as by
+    `tf.nn.ctc_loss` of dense labels, which a GPU has.
     """
     numbers = (tf.cast(one, tf.int32) for one in (lengths, labels, label_lengths))
     return _compiled_loss(tf.convert_to_tensor(log_probs), *numbers)

@@ -1,6 +1,6 @@
 """Forced alignment: the most probable path of a CTC model's frames that spells given labels (Viterbi 1967).
 
-Compiled, since it is a loop over frames; `sonorant/decoding/forced_alignment.hpp` has the recursion.
+Compiled, since it is a loop over frames; `sonorant/ctc/forced_alignment.hpp` has the recursion.
 """
 
 from collections.abc import Sequence

@@ -8,8 +8,8 @@ where each label is: the head that stops there with a probability above one half
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.ctc import kernels
 from sonorant.models.kernel_calls import call_kernel, kernel_threads
-from sonorant.objectives import kernels
 from sonorant.tensorflow import tf
 
 __all__ = ["ctc_spikes", "delayed", "head_alignment_loss"]

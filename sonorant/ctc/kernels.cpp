@@ -1,5 +1,5 @@
-// Objectives' kernels for training on a CPU; `kernels.pyi` documents them. An utterance's bits are the same in any batch,
-// and with any number of threads.
+// CTC's kernels, of a CPU; `kernels.pyi` documents them. An utterance's bits are the same in any batch, and with any
+// number of threads.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "../audio/variants.hpp"
-#include "../decoding/forced_alignment.hpp"
+#include "forced_alignment.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,4 +1,4 @@
-"""Objectives' kernels for training on a CPU, compiled from `kernels.cpp` and the headers beside it."""
+"""CTC's kernels, of a CPU, compiled from `kernels.cpp` and the headers beside it."""
 
 from typing import Final
 

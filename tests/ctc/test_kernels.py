@@ -13,7 +13,7 @@ from sonorant.tensorflow import tf
 
 @pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
 def kernels(request):
-    return importlib.import_module(f"sonorant.objectives.{request.param}")
+    return importlib.import_module(f"sonorant.ctc.{request.param}")
 
 
 def log_softmax(logits):
@@ -148,9 +148,9 @@ def test_an_utterance_has_the_same_bits_alone_and_in_company_and_with_any_thread
 
 
 def test_the_portable_kernel_computes_the_same():
-    assert importlib.import_module("sonorant.objectives.kernels_portable").VARIANT == "portable"
+    assert importlib.import_module("sonorant.ctc.kernels_portable").VARIANT == "portable"
     given = draw(5, 20, 60, 30, 20)
-    names = ("sonorant.objectives.kernels", "sonorant.objectives.kernels_portable")
+    names = ("sonorant.ctc.kernels", "sonorant.ctc.kernels_portable")
     fast, portable = (losses_and_gradients(importlib.import_module(name), *given) for name in names)
     for one, other in zip(fast, portable, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4, rtol=1e-5)

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace sonorant::decoding {
+namespace sonorant::ctc {
 
 // With y the labels and blanks before, between and after them, a path is in state s at frame t with probability
 // (Graves 2006, Eq. 6 and 7, with max in place of the sum)
@@ -68,4 +68,4 @@ private:
     std::vector<uint8_t> skips_;  // whether a state is reached from the one before the last, past a blank
 };
 
-}  // namespace sonorant::decoding
+}  // namespace sonorant::ctc

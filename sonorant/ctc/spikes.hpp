@@ -5,7 +5,7 @@
 void find_spikes(const Utterance& of, std::vector<int64_t>& path, int32_t* spikes) {
     const int64_t blank = static_cast<int64_t>(of.symbols) - 1;
     const std::vector<int64_t> labels(of.labels, of.labels + of.count);
-    const sonorant::decoding::ForcedAlignment alignment(labels, blank);
+    const sonorant::ctc::ForcedAlignment alignment(labels, blank);
     path.resize(of.frames);
     if (of.frames == 0 || !alignment(of.log_probs, of.frames, of.symbols, path.data())) return;
     int32_t* next = spikes;
