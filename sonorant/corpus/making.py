@@ -21,6 +21,7 @@ from sonorant.errors import BadAudio, RejectedExample
 from sonorant.file_names import shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
+from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.text.normalisation import first_number, normalise
 from sonorant.text.units import Units
 
@@ -112,7 +113,7 @@ def make_record(utterance: Utterance, recipe: Recipe) -> tuple[Record, list[Scal
     readings = [_read(segment, utterance, recipe) for segment in utterance.segments]
     waveform, words = _join([reading.waveform for reading in readings], utterance, text, corpus.sample_rate_hz)
     if corpus.strings is not None and corpus.strings.background_db is not None:
-        rng = generator(recipe.seed, 0, utterance.id, "background")
+        rng = generator(corpus_seed(recipe), 0, utterance.id, "background")
         waveform = add_background(waveform, corpus.strings.background_db, rng)
     seconds = len(waveform) / corpus.sample_rate_hz
     if seconds > corpus.max_seconds:

@@ -16,6 +16,7 @@ from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, shown
 from sonorant.randomness import generator
 from sonorant.recipe import Recipe
+from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.text.units import Units
 
 __all__ = ["ShardPlan", "fingerprint", "fingerprint_of_skipped", "plan_shards"]
@@ -39,7 +40,8 @@ def fingerprint(recipe: Recipe, listing: Listing, data_folder: Path, tokenizer: 
     file system fails: shards that are finished are not to be thrown away for that.
     """
     digest = hashlib.blake2b(digest_size=16)
-    parts = {"format": _FORMAT, "seed": recipe.seed, "corpus": recipe.corpus.model_dump(mode="json")}
+    corpus = recipe.corpus.model_dump(mode="json", exclude={"seed"})
+    parts = {"format": _FORMAT, "seed": corpus_seed(recipe), "corpus": corpus}
     digest.update(json.dumps(parts | {"text": recipe.text.model_dump(mode="json")}, sort_keys=True).encode())
     if tokenizer is not None:
         digest.update(tokenizer.to_json().encode())
@@ -76,9 +78,10 @@ def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardP
     """
     corpus = recipe.corpus
     check_unseen_speakers(corpus, {utterance.speaker for utterance in utterances})
-    splits = assign_splits(utterances, corpus, recipe.seed)
+    seed = corpus_seed(recipe)
+    splits = assign_splits(utterances, corpus, seed)
     if corpus.strings is not None:
-        splits = compose_strings(splits, corpus, corpus.strings, recipe.seed)
+        splits = compose_strings(splits, corpus, corpus.strings, seed)
     if not splits["train"]:
         raise BadCorpus("no utterance falls to the split train; see corpus.splits and corpus.strings")
     return tuple(shard for split in SPLITS for shard in _shards(recipe, split, splits.get(split, [])))
@@ -86,7 +89,7 @@ def plan_shards(recipe: Recipe, utterances: Sequence[Utterance]) -> tuple[ShardP
 
 def _shards(recipe: Recipe, split: str, utterances: Sequence[Utterance]) -> list[ShardPlan]:
     """Cut into shards whose sizes differ by one at most."""
-    order = generator(recipe.seed, 0, split, "order").permutation(len(utterances))
+    order = generator(corpus_seed(recipe), 0, split, "order").permutation(len(utterances))
     count = math.ceil(len(utterances) / recipe.corpus.shard_utterances)
     bounds = [round(len(utterances) * i / count) for i in range(count + 1)] if count else []
     return [

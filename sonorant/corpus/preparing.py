@@ -22,6 +22,7 @@ from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, BadRun, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus import CorpusRecipe
+from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.normalisation import normalise
@@ -106,7 +107,7 @@ def prepare(
         summaries, made = _make(make, run.shards, _planned(recipe, utterances, skipped), workers, strict, progress)
     skipped += [entry for summary in summaries for entry in summary.skipped]
     texts = _train_texts(summaries, skipped)
-    units = tokenizer or learn_units(recipe.text, texts, recipe.seed)
+    units = tokenizer or learn_units(recipe.text, texts, corpus_seed(recipe))
     atomic_write(run.shards / "units.json", units.to_json())
     card = _warned(describe(recipe, summaries, skipped) | {"listed": mark}, recipe.corpus, listing)
     state.finish(card, [summary.name for summary in summaries])

@@ -100,6 +100,13 @@ class CorpusRecipe(Section):
     shard_utterances: int = Field(512, ge=1, description="Most utterances in a shard.")
     min_seconds: float = Field(0.1, gt=0, description="Shorter recordings are listed and skipped.")
     max_seconds: float = Field(60.0, gt=0, description="Longer recordings are listed and skipped.")
+    seed: int | None = Field(
+        None,
+        ge=0,
+        lt=2**31,
+        description="Seed of splits, strings and sub-words; absent: the recipe's. Runs with other seeds and the same "
+        "here have the same test sets, as the members of an ensemble need.",
+    )
     splits: SplitRecipe = Field(SplitRecipe(), description="Assignment of utterances to the splits.")
     strings: StringsRecipe | None = Field(
         None, description="Join recordings of single words to strings; absent: a recording is an utterance."

@@ -140,6 +140,18 @@ def test_changed_recipe_starts_over(corpus: Path, shards: Path) -> None:
     assert len(list(shards.glob("*.tfrecord"))) == 4
 
 
+def test_runs_with_one_corpus_seed_have_the_same_shards_whatever_their_own(corpus: Path, shards: Path) -> None:
+    def made(of_run: int, **corpus_of: int) -> dict[str, bytes]:
+        shutil.rmtree(shards, ignore_errors=True)
+        run(digits_recipe(**corpus_of).model_copy(update={"seed": of_run}), corpus)
+        return {name: content for name, content in contents(shards).items() if name.endswith(".tfrecord")}
+
+    assert made(1, seed=5) == made(2, seed=5) == made(5)
+    assert made(1) != made(5)
+    run(digits_recipe(seed=5).model_copy(update={"seed": 1}), corpus)
+    assert run(digits_recipe(seed=5).model_copy(update={"seed": 2}), corpus).made == 0
+
+
 def test_a_trained_run_keeps_its_shards_when_recordings_are_others(corpus: Path, shards: Path) -> None:
     run(digits_recipe(), corpus)
     before = contents(shards)
