@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
+from sonorant.decoding.frames_in_order import in_order
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.label_beam import Ended, LabelBeam, Scoring
 from sonorant.decoding.label_decoder import LabelDecoder
@@ -94,10 +95,6 @@ def unit_paths(ended: list[Ended]) -> list[UnitPath]:
     scores = np.array([one.score for one in ended])
     posteriors = np.exp(scores - np.logaddexp.reduce(scores)).tolist()
     return [
-        UnitPath(one.labels, tuple((frame, frame) for frame in _in_order(one.peaks)), posterior)
+        UnitPath(one.labels, tuple((frame, frame) for frame in in_order(one.peaks)), posterior)
         for one, posterior in zip(ended, posteriors, strict=True)
     ]
-
-
-def _in_order(peaks: tuple[int, ...]) -> list[int]:
-    return [int(frame) for frame in np.maximum.accumulate(np.array(peaks, np.int64))]

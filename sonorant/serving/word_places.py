@@ -78,7 +78,7 @@ class WordPlaces:
     def _start(self, ended_s: float, emitted_s: float, end_s: float) -> float:
         earliest_s = max(ended_s, emitted_s - _LONGEST_S)
         if emitted_s <= earliest_s:
-            return emitted_s
+            return min(ended_s, end_s)
         until = self._levels.frame(min(end_s, emitted_s + _EMITTED_S)) - 1
         begin = self._levels.frame(earliest_s)
         found = onset(self._levels, begin, until)

@@ -218,7 +218,7 @@ def test_words_have_the_times_of_their_attention_which_never_go_back():
     assert (hypothesis.text, hypothesis.confidence) == ("two one three", 1.0) == (search.text(), 1.0)
     assert search.hypotheses(5, words=False) == [replace(hypothesis, words=())]
     times = [(word.word, round(word.start_s, 3), round(word.end_s, 3)) for word in hypothesis.words]
-    assert times == [("two", 0.0, 0.1), ("one", 0.3, 0.4), ("three", 0.3, 0.4)]
+    assert times == [("two", 0.0, 0.1), ("one", 0.1, 0.2), ("three", 0.2, 0.3)]
     with pytest.raises(BadLogProbs, match="after finish"):
         search.push(np.zeros((1, 1)))
 

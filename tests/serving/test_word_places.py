@@ -89,9 +89,10 @@ def test_no_word_starts_longer_than_a_word_before_its_first_unit():
     assert starts(np.full(5 * HZ, 0.1, np.float32), heard((0.4, 0.48), (4.4, 4.48))) == [0.0, pytest.approx(3.2)]
 
 
-def test_emissions_of_one_time_stay_as_they_are():
+def test_of_words_that_are_emitted_with_one_frame_the_later_ones_have_no_length():
     """Attention may emit several words with one frame."""
-    assert starts(spoken([(0.2, 0.7)], 1.0), heard((0.64, 0.68), (0.64, 0.68)))[1] == 0.64
+    emitted = heard((0.64, 0.68), (0.64, 0.68), (0.66, 0.72))
+    assert starts(spoken([(0.2, 0.7)], 1.0), emitted)[1:] == [0.68, 0.68]
 
 
 def test_without_words_or_audio_nothing_changes():
