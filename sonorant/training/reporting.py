@@ -89,11 +89,14 @@ class Reporter:
         self._show({"evaluated": self._evaluated})
 
     def dev(self, progress: Progress, figure: str, seconds: float, alignment: Alignment | None = None) -> None:
-        """Report an evaluation of dev, whose result is in `progress`; figure: its name."""
+        """Report an evaluation of dev, whose result is in `progress`; figure: its name.
+
+        alignment: left out if it is not finite, as of a model whose weights are not.
+        """
         assert progress.dev is not None
         self._write("dev", progress, {figure: progress.dev, "seconds": seconds})
         self._show({figure: progress.dev})
-        if alignment is not None:
+        if alignment is not None and np.isfinite(alignment.weights).all():
             self._alignment(progress, alignment)
 
     def _alignment(self, progress: Progress, alignment: Alignment) -> None:
