@@ -84,10 +84,10 @@ def command(
         check_prepared(recipe, run, first)
         check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
+        _check_search(recipe, run)
         _take_over(recipe, run)
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
-            _check_search(recipe, run)
             data_folder = data_folder_or_here(data)
             check_noise_folders(chain.from_iterable(stage.folders for stage in recipe.stages), data_folder)
             _train(recipe, run, data_folder, store_url, lenient, verbose)
@@ -103,7 +103,7 @@ def _take_over(recipe: "Recipe", run: RunFolder) -> None:
 
 
 def _check_search(recipe: "Recipe", run: RunFolder) -> None:
-    """Raise what exporting would, after the training, of a language model or phrases that the search cannot use."""
+    """Raise what exporting would, after a training, of a language model or phrases that the search cannot use."""
     decoding = recipe.decoding
     if recipe.of_text or not (decoding.lm or decoding.prior or decoding.phrases):
         return

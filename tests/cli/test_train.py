@@ -73,9 +73,11 @@ def test_a_search_that_could_not_be_exported_is_refused_before_any_process_start
     prepare(recipe, data, run, progress=lambda *_: None)
     monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
     (tmp_path / "tiny.yaml").write_text(dump_recipe(recipe))
+    run.recipe.write_text(before := dump_recipe(digits_recipe()))
     options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(run.path), "--data", str(data)]
     with pytest.raises(SonorantError, match=message):
         CliRunner().invoke(command, options, catch_exceptions=False)
+    assert run.recipe.read_text() == before
 
 
 def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
