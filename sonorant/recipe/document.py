@@ -1,5 +1,6 @@
 """A YAML document as plain values, with the file and line of each."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from sonorant.errors import BadRecipe
 __all__ = ["Document", "KeyPath", "Override", "apply_override", "dotted", "parse_document"]
 
 _TOO_DEEP = "is nested too deeply, or refers to itself"
+
+_NAMED = re.compile(r"\w+(?:\.\w+|\[\d+\])+|^\w+")  # keys in a message; a word behind its start may be any word
 
 KeyPath = tuple[str | int, ...]
 
@@ -32,6 +35,12 @@ class Document(NamedTuple):
         while path and path not in self.positions:
             path = path[:-1]
         return self.positions.get(path, "")
+
+    def named_position(self, message: str) -> str:
+        """Return file and line of the first key of the file that `message` names; the file alone if it names none."""
+        written = {dotted(path): where for path, where in self.positions.items() if path not in self.overridden}
+        named = (written[key] for key in _NAMED.findall(message) if written.get(key))
+        return next(named, re.sub(r":\d+$", "", self.positions.get((), "")))
 
     def overrides(self, path: KeyPath, message: str) -> list[str]:
         """Return the origins of overrides in the section `path` that its fault may come from.

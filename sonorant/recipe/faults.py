@@ -37,11 +37,12 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
     lines: dict[tuple[str, str], list[str]] = {}
     for details in error.errors(include_url=False):
         path = _written_path(details["loc"], document.values)
-        position = document.position(path)
         key = dotted(path)
         if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
             key = f"{key}={_shown(details['input'])}"
         message = _message(details, path, root)
+        between_sections = not path and details["type"] == "value_error"
+        position = document.named_position(message) if between_sections else document.position(path)
         position = ", ".join(dict.fromkeys([position, *document.overrides(path, message)]))
         messages = lines.setdefault((position, key), [])
         if message not in messages:

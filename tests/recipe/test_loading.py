@@ -86,7 +86,7 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         ),
         (
             HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2, batch_vectors: 900}\n",
-            "r.yaml:1: training.batch_vectors=900 with pipeline.order: strict and training.ranks: 2: must be 0, "
+            "r.yaml:7: training.batch_vectors=900 with pipeline.order: strict and training.ranks: 2: must be 0, "
             "because each rank trains on its own part of the order, and with batches of unlike numbers of examples one "
             "would run out of them early",
         ),
@@ -130,27 +130,27 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         ),
         (
             HEAD + "stages:\n- stage: room\n  microphones: 2\n- stage: gain\n- stage: noise_styles\n",
-            "r.yaml:1: stages ['room', 'gain', 'noise_styles']: noise_styles plays one channel and room before it "
+            "r.yaml:6: stages ['room', 'gain', 'noise_styles']: noise_styles plays one channel and room before it "
             "gives 2; set the microphones of room to 1",
         ),
         (
             HEAD + "stages:\n- stage: spec_augment\n- stage: gain\n",
-            "r.yaml:1: stages[0].stage=spec_augment works on features and stages[1].stage=gain on waveforms: put "
+            "r.yaml:7: stages[0].stage=spec_augment works on features and stages[1].stage=gain on waveforms: put "
             "spec_augment after all stages on waveforms",
         ),
         (
             HEAD + "stages:\n- stage: spec_augment\n  frequency_mask_bins: 41\n",
-            "r.yaml:1: stages: spec_augment.frequency_mask_bins=41: a frame of features has 40 bins; "
+            "r.yaml:6: stages: spec_augment.frequency_mask_bins=41: a frame of features has 40 bins; "
             "a sixth to a third of them is usual",
         ),
         (
             HEAD + "features: {kind: mfcc}\nstages:\n- stage: spec_augment\n  frequency_mask_bins: 14\n",
-            "r.yaml:1: stages: spec_augment.frequency_mask_bins=14: a frame of features has 13 bins; "
+            "r.yaml:7: stages: spec_augment.frequency_mask_bins=14: a frame of features has 13 bins; "
             "a sixth to a third of them is usual",
         ),
         (
             HEAD + "features: {kind: spectrogram}\nstages:\n- stage: spec_augment\n  frequency_mask_bins: 258\n",
-            "r.yaml:1: stages: spec_augment.frequency_mask_bins=258: a frame of features has 257 bins; "
+            "r.yaml:7: stages: spec_augment.frequency_mask_bins=258: a frame of features has 257 bins; "
             "a sixth to a third of them is usual",
         ),
         (
@@ -212,8 +212,30 @@ def test_fault_names_file_line_key_and_what_is_right(tmp_path: Path, text: str, 
 def test_impossible_combination_of_sections_is_refused(tmp_path: Path) -> None:
     (line,) = faults(tmp_path, HEAD + "  sample_rate_hz: 8000\nfeatures: {high_hz: 8000}\n")
     assert line.startswith(
-        "r.yaml:1: features.low_hz=20.0 and features.high_hz=8000.0: need low_hz < high_hz <= 4000.0"
+        "r.yaml:7: features.low_hz=20.0 and features.high_hz=8000.0: need low_hz < high_hz <= 4000.0"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "position"),
+    [
+        ("features:\n  high_hz: 3900\n  low_hz: 4000\n", {}, "r.yaml:8: "),
+        ("features:\n  high_hz: 3900\n", {"features.low_hz": "4000"}, "r.yaml:7, --set features.low_hz: "),
+        ("", {"training.objective": "frame_cross_entropy"}, "r.yaml, --set training.objective: "),
+        # Of its message's words, text is the name of a section, but no key that is meant.
+        (
+            "text: {units: words}\nmodel: {family: lstm_lm}\n",
+            {"corpus.reader": "text", "training.ctc_weight": "0.3"},
+            "r.yaml:7, --set training.ctc_weight: ",
+        ),
+    ],
+)
+def test_a_fault_between_sections_has_the_line_of_the_first_key_that_it_names(
+    tmp_path: Path, text: str, overrides: dict[str, str], position: str
+) -> None:
+    given = [Override(key, value, f"--set {key}") for key, value in overrides.items()]
+    (line,) = faults(tmp_path, HEAD + text, *given)
+    assert line.startswith(position)
 
 
 def test_all_faults_are_listed(tmp_path: Path) -> None:
@@ -320,7 +342,7 @@ def test_a_fault_of_a_section_names_the_overrides_in_it(tmp_path: Path) -> None:
     assert faults(tmp_path, text, *given) == [told + fault]
     apart = [Override("seed", "2", "--set seed"), Override("training.mwer_hypotheses", "1", "VARIABLE")]
     (line,) = faults(tmp_path, HEAD, *apart)
-    assert line.startswith("r.yaml:1, VARIABLE: training.mwer_hypotheses=1 with training.objective=ctc: expected 0, or")
+    assert line.startswith("r.yaml, VARIABLE: training.mwer_hypotheses=1 with training.objective=ctc: expected 0, or")
     whole = Override("corpus.strings", "{train: 9, words_min: 9, words_max: 7}", "--set corpus.strings")
     assert faults(tmp_path, text, *given, whole) == [f"--set corpus.strings: {fault}"]
 
