@@ -38,7 +38,8 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
     for details in error.errors(include_url=False):
         path = _written_path(details["loc"], document.values)
         key = dotted(path)
-        if details["type"] not in ("missing", "extra_forbidden") and not isinstance(details["input"], dict | list):
+        valued = details["type"] != "extra_forbidden" or _tags_that_know(details["loc"], root)
+        if valued and details["type"] != "missing" and not isinstance(details["input"], dict | list):
             key = f"{key}={_shown(details['input'])}"
         message = _message(details, path, root)
         between_sections = not path and details["type"] == "value_error"
@@ -56,7 +57,7 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
 def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
     match details["type"]:
         case "extra_forbidden":
-            return f"unknown key; {_advice(details['loc'], path, root)}"
+            return _of_a_key_not_known_here(details["loc"], path, root)
         case "missing":
             return "is missing and has no default"
         case "union_tag_not_found":
@@ -101,6 +102,35 @@ def _written_path(location: KeyPath, values: Any) -> KeyPath:
     return path
 
 
+def _of_a_key_not_known_here(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
+    knowing = _tags_that_know(location, root)
+    if not knowing:
+        return f"unknown key; {_advice(location, path, root)}"
+    here = _sections_at(location[:-1], root)
+    (kind, _), *_ = map(_tags, here)
+    return (
+        f"no key of {dotted((*path[:-1], kind))}={location[-2]}, but of {', '.join(knowing)}; "
+        f"known here: {', '.join(sorted({name for section in here for name in section.model_fields}))}"
+    )
+
+
+def _tags_that_know(location: KeyPath, root: type[Section]) -> list[str]:
+    """Return the families, or stages, that have the key at `location`, which the one there lacks."""
+    if len(location) < 2:
+        return []
+    *around, tag, wrong = location
+    siblings = [(section, _tags(section)[1]) for section in _sections_at(tuple(around), root)]
+    if not any(tag in tags for _, tags in siblings):
+        return []
+    return [name for section, tags in siblings if wrong in section.model_fields for name in tags]
+
+
+def _tags(section: type[Section]) -> tuple[str, tuple[str, ...]]:
+    """Return the key by which a union tells a section from others, and its values there; empty for other sections."""
+    kind = next((name for name in ("stage", "family") if name in section.model_fields), "")
+    return kind, get_args(section.model_fields[kind].annotation) if kind else ()
+
+
 def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
     """Name the key for another toolkit's, else the nearest of this section, else the same elsewhere, else all of it.
 
@@ -129,12 +159,7 @@ def _sections_at(location: KeyPath, root: type[Section]) -> list[type[Section]]:
         if inner := [s.model_fields[part].annotation for s in sections if part in s.model_fields]:
             sections = [section for annotation in inner for section in _sections_in(annotation)]
         elif isinstance(part, str):  # the tag of a union
-            sections = [
-                s
-                for s in sections
-                for tag in ("stage", "family")
-                if tag in s.model_fields and part in get_args(s.model_fields[tag].annotation)
-            ]
+            sections = [section for section in sections if part in _tags(section)[1]]
     return sections
 
 

@@ -38,6 +38,27 @@ def test_a_key_that_the_family_lacks_is_not_advised_for_another_toolkits_name(tm
     assert said.startswith("r.yaml:4: model.num_layers: unknown key; known here: ceiling, cells, ")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "model: {look_ahead: 3}\n",
+            "r.yaml:4: model.look_ahead=3: no key of model.family=lstm_ctc, but of mocha; known",
+        ),
+        (
+            "stages:\n- stage: room\n  gain_db: 3\n",
+            "r.yaml:6: stages[0].gain_db=3: no key of stages[0].stage=room, but of gain; known here: direct_delay, ",
+        ),
+        (
+            "model: {family: mocha, convolution: {frames: 3, look_ahead: 1}}\n",  # a key of the section around it
+            "r.yaml:4: model.convolution.look_ahead: unknown key; ",
+        ),
+    ],
+)
+def test_a_key_of_another_family_or_stage_names_those_that_have_it(tmp_path: Path, text: str, said: str) -> None:
+    assert fault(tmp_path, text).startswith(said)
+
+
 def test_names_of_other_toolkits_stand_for_keys_that_are_there() -> None:
     keys = set(_all_keys(Recipe, ""))
     assert set(OTHER_NAMES.values()) <= keys

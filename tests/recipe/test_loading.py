@@ -74,8 +74,9 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         ),
         (
             HEAD + "model:\n  family: deep_speech\n  convolution: {frames: 1}\n",  # a key of other families, there
-            "r.yaml:8: model.convolution: unknown key; known here: ceiling, cells, context_vectors, dropout, family, "
-            "level, memory_vectors, normalisation, stride",
+            "r.yaml:8: model.convolution: no key of model.family=deep_speech, but of lstm_ctc, bfa, "
+            "delayed_lstm, mocha; known here: ceiling, cells, context_vectors, dropout, family, level, "
+            "memory_vectors, normalisation, stride",
         ),
         (HEAD + "seed: one\n", 'r.yaml:6: seed="one": must be a valid integer'),
         (HEAD + "seed: '1'\n", 'r.yaml:6: seed="1": must be a valid integer'),
