@@ -35,7 +35,7 @@ def version_fault(document: Document) -> str | None:
 def schema_faults(error: ValidationError, document: Document, root: type[Section] = Recipe) -> list[str]:
     """Return one line per fault, in the order of pydantic's report; root: the section that the document is read as."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for details in error.errors(include_url=False):
+    for details in _faults(error):
         path = _written_path(details["loc"], document.values)
         key = dotted(path)
         valued = details["type"] != "extra_forbidden" or _tags_that_know(details["loc"], root)
@@ -51,6 +51,17 @@ def schema_faults(error: ValidationError, document: Document, root: type[Section
     return [
         f"{position}: {key}: {', or '.join(messages)}" if key else f"{position}: {messages[0]}"
         for (position, key), messages in lines.items()
+    ]
+
+
+def _faults(error: ValidationError) -> list[ErrorDetails]:
+    """Return pydantic's faults, without those of lists that are too short because their items are at fault."""
+    faults = error.errors(include_url=False)
+    return [
+        fault
+        for fault in faults
+        if fault["type"] != "too_short"
+        or not any(other["loc"][: len(fault["loc"])] == fault["loc"] != other["loc"] for other in faults)
     ]
 
 

@@ -81,3 +81,17 @@ def test_another_family_is_no_misspelled_one(tmp_path: Path, family: str, near: 
     said = fault(tmp_path, f"model: {{family: {family}}}\n")
     assert said.startswith(f"r.yaml:4: model: found {family!r}, expected one of 'lstm_ctc', ")
     assert said.partition("; did you mean ")[2] == (f"{near!r}?" if near else "")
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (
+            "[{name: a, split: trian}]",
+            "r.yaml:4: evaluation.sets[0].split=\"trian\": must be 'dev', 'test' or 'unseen_speaker'",
+        ),
+        ("[]", "r.yaml:4: evaluation.sets: Tuple should have at least 1 item after validation, not 0"),
+    ],
+)
+def test_a_list_is_too_short_only_where_no_item_of_it_is_at_fault(tmp_path: Path, sets: str, said: str) -> None:
+    assert fault(tmp_path, f"evaluation: {{sets: {sets}}}\n") == said
