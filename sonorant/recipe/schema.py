@@ -140,8 +140,8 @@ class Recipe(Section):
         for name, value in by_label.items():
             if value and not self.model.label_synchronous:
                 raise ValueError(
-                    f"training.{name}={value}: model.family={family} has no labels before; set it to 0, or take a "
-                    "label-synchronous family, such as bfa"
+                    f"training.{name}={value}: is for models with a label-synchronous decoder, such as bfa or mocha; "
+                    f"model.family={family} predicts frame by frame; set it to 0, or take one of them"
                 )
         if training.quantity_weight and not self.model.monotonic:
             raise ValueError(

@@ -95,3 +95,11 @@ def test_another_family_is_no_misspelled_one(tmp_path: Path, family: str, near: 
 )
 def test_a_list_is_too_short_only_where_no_item_of_it_is_at_fault(tmp_path: Path, sets: str, said: str) -> None:
     assert fault(tmp_path, f"evaluation: {{sets: {sets}}}\n") == said
+
+
+@pytest.mark.parametrize("option", ["label_smoothing", "sampling", "ctc_weight"])
+def test_an_option_of_decoders_by_label_names_the_families_that_have_them(tmp_path: Path, option: str) -> None:
+    assert fault(tmp_path, f"training: {{{option}: 0.3}}\n") == (
+        f"r.yaml:4: training.{option}=0.3: is for models with a label-synchronous decoder, such as bfa or mocha; "
+        "model.family=lstm_ctc predicts frame by frame; set it to 0, or take one of them"
+    )
