@@ -72,7 +72,9 @@ class TrainingRecipe(Section):
     decay_steps: int = Field(
         2000, ge=1, description="Steps after the warm-up in which it falls, by a cosine, to its lowest."
     )
-    final_learning_rate: float = Field(1e-5, ge=0, description="Lowest learning rate; at most learning_rate.")
+    final_learning_rate: float = Field(
+        1e-5, ge=0, description="Lowest learning rate; at most learning_rate, to which the default is lowered."
+    )
     clip_norm: float = Field(5.0, gt=0, description="Largest global norm of the gradient.")
     max_bad_steps: int = Field(5, ge=1, description="Non-finite steps in a row that stop the run.")
     max_rejected: Fraction = Field(
@@ -179,6 +181,16 @@ class TrainingRecipe(Section):
         ge=1,
         description="Checkpoints with the lowest WER or perplexity on dev to keep, as for `sonorant export --average`.",
     )
+
+    @model_validator(mode="after")
+    def _falling(self) -> Self:
+        unset = type(self).model_fields["final_learning_rate"].default  # nobody chose it, not even in a dumped recipe
+        if self.final_learning_rate > self.learning_rate and self.final_learning_rate != unset:
+            raise ValueError(
+                f"final_learning_rate={self.final_learning_rate:g} is above learning_rate={self.learning_rate:g}; "
+                "lower the first, or raise the second"
+            )
+        return self
 
     @model_validator(mode="after")
     def _annealing(self) -> Self:

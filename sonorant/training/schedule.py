@@ -15,7 +15,7 @@ def learning_rate(step: int, recipe: TrainingRecipe, decays: int = 0) -> float:
     """
     if step < recipe.warmup_steps:
         return recipe.learning_rate * (step + 1) / (recipe.warmup_steps + 1)
-    lowest = min(recipe.final_learning_rate, recipe.learning_rate)
+    lowest = min(recipe.final_learning_rate, recipe.learning_rate)  # the default may be above
     if recipe.schedule == "newbob":
         return max(lowest, recipe.learning_rate * recipe.newbob_decay**decays)
     share = min((step - recipe.warmup_steps) / recipe.decay_steps, 1.0)

@@ -86,6 +86,11 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
             "r.yaml:6: training.learning_rate=Infinity: must be a finite number",
         ),
         (
+            HEAD + "training: {learning_rate: 0.003, final_learning_rate: 0.1}\n",
+            "r.yaml:6: training: final_learning_rate=0.1 is above learning_rate=0.003; lower the first, or raise the "
+            "second",
+        ),
+        (
             HEAD + "pipeline: {order: strict}\ntraining: {ranks: 2, batch_vectors: 900}\n",
             "r.yaml:7: training.batch_vectors=900 with pipeline.order: strict and training.ranks: 2: must be 0, "
             "because each rank trains on its own part of the order, and with batches of unlike numbers of examples one "
