@@ -174,7 +174,7 @@ def _formats(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format,
     if _is_jsonl(reference) or _is_jsonl(hypothesis):
         return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
     if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
-        return ("kaldi" if _look_like_ids(said) else "plain", "kaldi" if _look_like_ids(heard) else "plain"), False
+        return (_beside_others(said, heard), _beside_others(heard, said)), False
     if _look_like_ids(said) or len(reference) != len(hypothesis):
         return ("kaldi", "kaldi"), False
     if not any(len(line.split()) > 1 for line in (*reference, *hypothesis)):
@@ -183,11 +183,17 @@ def _formats(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format,
     return ("kaldi", "kaldi") if named else ("plain", "plain"), True
 
 
+def _beside_others(firsts: list[str], others: list[str]) -> Format:
+    """Return the format of one of two files whose first words are not the same, each once; ids may come twice in it."""
+    are_ids = _look_like_ids(firsts) or (_look_like_ids(others) and set(firsts) <= set(others))
+    return "kaldi" if are_ids else "plain"
+
+
 def _beside_jsonl(lines: list[str], firsts: list[str]) -> Format:
     """Return the format of one of two files of which one or both are jsonl, so that the other has ids."""
     if _is_jsonl(lines):
         return "jsonl"
-    return "kaldi" if len(set(firsts)) == len(firsts) else "plain"
+    return "kaldi" if len(set(firsts)) == len(firsts) or _look_like_ids(list(set(firsts))) else "plain"
 
 
 def _look_like_ids(words: list[str]) -> bool:

@@ -71,6 +71,20 @@ def test_formats_of_a_pair_are_detected_from_both_files(file, reference, hypothe
     assert {one.doubtful for one in pair} == {doubtful}
 
 
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "message"),
+    [
+        ("u1 one\nu2 two\n", "u1 one\nu2 two\nu1 three\n", r"other:3: id 'u1' comes a second time"),
+        ("u1 one\nu2 two\n", "u2 one\n\nu2 two\n", r"other:3: id 'u2' comes a second time"),
+        ("u1 one\nu1 two\nu2 x\n", "u1 one\nu2 two\n", r"file:2: id 'u1' comes a second time"),
+        ('{"id": "u1", "text": "x"}', "u1 one\nu1 two\n", r"other:2: id 'u1' comes a second time"),
+    ],
+)
+def test_an_id_that_comes_twice_in_one_of_two_files_is_named_with_its_line(file, reference, hypothesis, message):
+    with pytest.raises(BadCorpus, match=message):
+        read_pair(file(reference), file(hypothesis, "other"))
+
+
 def test_a_recognizer_that_recognised_nothing_is_compared(file):
     pairs = pair_up(*read_pair(file("one two\nthree\n"), file("\n\n", "other")))
     assert list(pairs.values()) == [("one two", ""), ("three", "")]
