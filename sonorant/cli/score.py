@@ -18,7 +18,8 @@ from sonorant.text.scoring import error_rate
 from sonorant.text.section import Language, TextRecipe
 from sonorant.text.side_by_side import page
 from sonorant.text.spacing import respace
-from sonorant.text.transcripts import Format, Transcripts, ids_by_recording, pair_up, read_pair, read_speakers
+from sonorant.text.transcript_formats import Format
+from sonorant.text.transcripts import Transcripts, ids_by_recording, pair_up, read_pair, read_speakers
 from sonorant.text.word_times import WordTimes, compare_times, read_word_times, respelt
 from sonorant.text.written_figures import respell_figures
 
@@ -75,9 +76,9 @@ def command(
 ) -> None:
     """Print error rates of HYPOTHESIS against REFERENCE: of words, with a 95 % bootstrap interval, and of sentences.
 
-    Both files hold JSON lines with id and text, or Kaldi's `id text`, or plain parallel lines. JSON lines whose ids
-    differ are paired by their recordings: audio_filepath or file. The interval resamples speakers where all utterances
-    have one and there are at least ten, else utterances.
+    Both files hold JSON lines with id and text, or Kaldi's `id text`, or sclite's trn, `text (id)`, or plain parallel
+    lines. JSON lines whose ids differ are paired by their recordings: audio_filepath or file. The interval resamples
+    speakers where all utterances have one and there are at least ten, else utterances.
 
     Exit codes: 0 scored, whatever the rates; 65 a file cannot be used, or the two are not of the same utterances; 69
     the output cannot be written.

@@ -11,7 +11,7 @@ from rich.text import Text
 from sonorant.text.alignment import Alignment, Kind, Unit
 from sonorant.text.scoring import ErrorRate, confusions
 from sonorant.text.side_by_side import blocks, render
-from sonorant.text.transcripts import Format
+from sonorant.text.transcript_formats import Format
 from sonorant.text.visible import visible
 from sonorant.text.word_times import WordTimes
 

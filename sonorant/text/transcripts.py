@@ -1,18 +1,15 @@
 """Files of transcripts, as corpora and recognizers write them, and pairs of reference and hypothesis."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
 
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
+from sonorant.text.transcript_formats import Format, entries, format_of, formats_of
 from sonorant.text.visible import visible
 
 __all__ = [
-    "IDS",
-    "Format",
     "Transcripts",
     "ids_by_recording",
     "pair_up",
@@ -21,12 +18,7 @@ __all__ = [
     "read_transcripts",
 ]
 
-Format: TypeAlias = Literal["jsonl", "kaldi", "plain"]
-
-IDS = ("id", "utterance", "audio_filepath")
-_RECORDINGS = ("audio_filepath", "file")  # of NeMo's manifests, and of `sonorant transcribe --json`
 _SHOWN = 3  # ids that a message names at most
-_MANY = 10  # lines; so many texts hardly begin with as many words, every one of them recognized
 
 
 @dataclass(frozen=True)
@@ -44,44 +36,36 @@ class Transcripts:
     doubtful: bool = False
 
 
-class _Entry(NamedTuple):
-    """One utterance of a file; speaker and recording are "" if they are unknown."""
-
-    id: str
-    text: str
-    speaker: str = ""
-    recording: str = ""
-
-
 def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
     """Return the transcripts of a file; without `format`, the format is detected.
 
     jsonl: objects with "text" and one of "id", "utterance", "audio_filepath", and perhaps "speaker" and the recording,
     as "audio_filepath" or "file". kaldi: id, space, text; taken for it where each line begins with another word that
-    has a digit. plain: one text a line, empty ones included. Raises BadCorpus, naming the line, if a line does not fit,
-    an id comes twice or there is no line.
+    has a digit. trn: text, then the id in parentheses, as sclite's. plain: one text a line, empty ones included. Raises
+    BadCorpus, naming the line, if a line does not fit, an id comes twice or there is no line.
     """
     lines = _lines(path)
-    return _read(path, lines, format or _format(lines))
+    return _read(path, lines, format or format_of(lines))
 
 
 def read_pair(reference: Path, hypothesis: Path, format: Format | None = None) -> tuple[Transcripts, Transcripts]:
     """Return the transcripts of two files that are compared; without `format`, formats are detected from both.
 
-    Ids are the same in both files, and each comes once. So first words are ids where they are the same, each once, and
-    look like ids, or stand in another order, or there are many; else lines are plain. What does not look like ids (a
-    digit or "_" in each word, other than a number's) is `doubtful`. A hypothesis of blank lines is plain: nothing was
-    recognised. Raises BadCorpus as `read_transcripts`.
+    Files are trn where all lines of both end with an id in parentheses. Other ids are the same in both files, and each
+    comes once. So first words are ids where they are the same, each once, and look like ids, or stand in another
+    order, or there are many; else lines are plain. What does not look like ids (a digit or "_" in each word, other than
+    a number's) is `doubtful`. A hypothesis of blank lines is plain: nothing was recognised. Raises
+    BadCorpus as `read_transcripts`.
     """
     paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis, may_be_blank=True))
-    formats, doubtful = ((format, format), False) if format else _formats(*lines)
+    formats, doubtful = ((format, format), False) if format else formats_of(*lines)
     first, second = map(_read, paths, lines, formats)
     return replace(first, doubtful=doubtful), replace(second, doubtful=doubtful)
 
 
 def _read(path: Path, lines: list[str], format: Format) -> Transcripts:
     found = Transcripts(path, format, {})
-    for number, entry in _entries(path, lines, format):
+    for number, entry in entries(path, lines, format):
         if entry.id in found.texts:
             raise BadCorpus(
                 f"{shown(path)}:{number}: id {entry.id!r} comes a second time; each utterance may stand once"
@@ -158,60 +142,6 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
     return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
 
 
-def _format(lines: list[str]) -> Format:
-    if _is_jsonl(lines):
-        return "jsonl"
-    firsts = _first_words(lines)
-    looks_like_ids = all(any(char.isdigit() for char in first) for first in firsts)
-    return "kaldi" if looks_like_ids and len(set(firsts)) == len(firsts) else "plain"
-
-
-def _formats(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format, Format], bool]:
-    """Return the formats of two files, and whether their lines fit both kaldi and plain."""
-    said, heard = (_first_words(lines) for lines in (reference, hypothesis))
-    if not heard:
-        return (_format(reference), "plain"), False
-    if _is_jsonl(reference) or _is_jsonl(hypothesis):
-        return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
-    if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
-        return (_beside_others(said, heard), _beside_others(heard, said)), False
-    if _look_like_ids(said) or len(reference) != len(hypothesis):
-        return ("kaldi", "kaldi"), False
-    if not any(len(line.split()) > 1 for line in (*reference, *hypothesis)):
-        return ("plain", "plain"), False
-    named = said != heard or (len(said) >= _MANY and not any(first.isdecimal() for first in said))
-    return ("kaldi", "kaldi") if named else ("plain", "plain"), True
-
-
-def _beside_others(firsts: list[str], others: list[str]) -> Format:
-    """Return the format of one of two files whose first words are not the same, each once; ids may come twice in it."""
-    are_ids = _look_like_ids(firsts) or (_look_like_ids(others) and set(firsts) <= set(others))
-    return "kaldi" if are_ids else "plain"
-
-
-def _beside_jsonl(lines: list[str], firsts: list[str]) -> Format:
-    """Return the format of one of two files of which one or both are jsonl, so that the other has ids."""
-    if _is_jsonl(lines):
-        return "jsonl"
-    return "kaldi" if len(set(firsts)) == len(firsts) or _look_like_ids(list(set(firsts))) else "plain"
-
-
-def _look_like_ids(words: list[str]) -> bool:
-    """Return whether each word is another with a digit or "_" in it, and none is a number, unless 0 begins it."""
-    return len(set(words)) == len(words) and all(
-        any(char.isdigit() or char == "_" for char in word) and not (word.isdecimal() and word.lstrip("0") == word)
-        for word in words
-    )
-
-
-def _is_jsonl(lines: list[str]) -> bool:
-    return all(line.lstrip().startswith("{") for line in lines if line.strip())
-
-
-def _first_words(lines: list[str]) -> list[str]:
-    return [line.split(maxsplit=1)[0] for line in lines if line.strip()]
-
-
 def _lines(path: Path, may_be_blank: bool = False) -> list[str]:
     try:
         lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
@@ -226,31 +156,3 @@ def _lines(path: Path, may_be_blank: bool = False) -> list[str]:
 
 def _named(utterances: list[str]) -> str:
     return ", ".join(map(visible, utterances[:_SHOWN])) + (", …" if len(utterances) > _SHOWN else "")
-
-
-def _entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int, _Entry]]:
-    """Yield line number and utterance."""
-    for number, line in enumerate(lines, 1):
-        if format == "plain":
-            yield number, _Entry(str(number), line.strip())
-        elif line.strip():
-            yield number, _from_json(path, number, line) if format == "jsonl" else _from_kaldi(line)
-
-
-def _from_kaldi(line: str) -> _Entry:
-    utterance, *text = line.split(maxsplit=1)
-    return _Entry(utterance, "".join(text).strip())
-
-
-def _from_json(path: Path, number: int, line: str) -> _Entry:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits, or 100,000 brackets
-        raise BadCorpus(f"{shown(path)}:{number}: {error}; expected a JSON object a line") from error
-    if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-        raise BadCorpus(f'{shown(path)}:{number}: no "text" in it; expected {{"id": "…", "text": "…"}}')
-    recording = next((str(entry[key]) for key in _RECORDINGS if entry.get(key)), "")
-    for key in IDS:
-        if entry.get(key) is not None:
-            return _Entry(str(entry[key]), entry["text"], str(entry.get("speaker") or ""), recording)
-    raise BadCorpus(f"{shown(path)}:{number}: no id in it; expected one of the keys {', '.join(IDS)}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sonorant.errors import BadCorpus
 from sonorant.file_names import shown
 from sonorant.text.alignment import align
-from sonorant.text.transcripts import IDS
+from sonorant.text.transcript_formats import IDS
 
 __all__ = ["Deviation", "TimedWord", "WordTimes", "compare_times", "read_word_times", "respelt"]
 

@@ -34,6 +34,13 @@ def test_it_prints_rate_interval_and_counts(score):
     assert lines[2] == "SER: 50.00% (1 of 2 utterances with an error)"
 
 
+def test_an_id_in_parentheses_at_the_end_of_a_line_is_no_word(score):
+    for arguments in ((), ("--format", "trn")):
+        done = score("good morning (spk-u1)\nyes (spk-u2)\n", "yes (spk-u2)\ngood evening (spk-u1)\n", *arguments)
+        assert done.stdout.startswith("WER: 33.33%")
+        assert done.stdout.endswith("\nformat: trn\n")
+
+
 def test_the_format_that_was_read_stands_in_the_result(score):
     assert score(REFERENCE, HYPOTHESIS).stdout.splitlines()[-1] == "format: kaldi"
     spoken = '{"id": "george_yes", "text": "yes"}'

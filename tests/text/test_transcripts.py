@@ -22,6 +22,8 @@ def file(tmp_path):
         ('{"id": "a", "text": "one two"}\n\n{"id": 7, "text": ""}\n', "jsonl", {"a": "one two", "7": ""}),
         ('{"audio_filepath": "a.wav", "text": "one"}', "jsonl", {"a.wav": "one"}),
         ("utt1 one two\nutt2\n\nutt-3\tthree\n", "kaldi", {"utt1": "one two", "utt2": "", "utt-3": "three"}),
+        ("one (two) (ann-1)\n\n(bob-2)\nx\t(bob-3) \n", "trn", {"ann-1": "one (two)", "bob-2": "", "bob-3": "x"}),
+        ("one (ann-1)\ntwo\n", "plain", {"1": "one (ann-1)", "2": "two"}),
         ("one two\n\n three \n", "plain", {"1": "one two", "2": "", "3": "three"}),
         ("7 one\n7 two\n", "plain", {"1": "7 one", "2": "7 two"}),
         ("\ufeffone\r\ntwo\r\n", "plain", {"1": "one", "2": "two"}),
@@ -58,6 +60,10 @@ _MANY = [f"{a}{b} x" for a in "abcd" for b in "efg"]
         ("yes\nno\n", "no\nyes\n", "plain plain", False),
         ("one a\none b\n", "one a\none c\n", "plain plain", False),
         ("u1 one\n", "one\n", "kaldi plain", False),
+        ("good day (ann-1)\nyes (bob-2)\n", "yes (bob-2)\ngood (ann-1)\n", "trn trn", False),
+        ("good day (ann-1)\nyes (bob-2)\n", "(ann-1)\n(bob-2)\n", "trn trn", False),
+        ("good day (ann-1)\n", "good day\n", "plain plain", True),
+        ('{"id": "ann", "text": "x"}', "x y (ann)\n", "jsonl trn", False),
         ('{"id": "ann", "text": "x"}', "ann x\n", "jsonl kaldi", False),
         ("ann x\n", '{"id": "ann", "text": "x"}', "kaldi jsonl", False),
         ('{"id": "ann", "text": "x"}', "x y\nx z\n", "jsonl plain", False),
@@ -112,6 +118,11 @@ def test_a_given_format_of_a_pair_leaves_no_doubt(file):
 def test_a_file_that_is_no_transcripts_is_refused_with_its_line(file, text, message):
     with pytest.raises(BadCorpus, match=message):
         read_transcripts(file(text))
+
+
+def test_a_line_of_trn_without_an_id_is_named(file):
+    with pytest.raises(BadCorpus, match=r":2: no id in parentheses at its end; expected a text, then \(id\)"):
+        read_transcripts(file("one (a-1)\ntwo\n"), "trn")
 
 
 def test_pairs_follow_the_ids_not_the_order(file):
