@@ -84,7 +84,8 @@ def read_speakers(path: Path, utterances: Iterable[str]) -> dict[str, str]:
     Raises BadCorpus, naming the line, if it does not fit, or the utterances that are not in the file.
     """
     speakers: dict[str, str] = {}
-    for number, line in enumerate(_lines(path), 1):
+    lines = _lines(path, none="no speaker in it; expected an utterance's id and its speaker a line")
+    for number, line in enumerate(lines, 1):
         fields = line.split()
         if len(fields) not in (0, 2):
             raise BadCorpus(f"{shown(path)}:{number}: {len(fields)} fields, expected an utterance's id and its speaker")
@@ -142,7 +143,7 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
     return {utterance: (text, hypothesis.texts[utterance]) for utterance, text in reference.texts.items()}
 
 
-def _lines(path: Path, may_be_blank: bool = False) -> list[str]:
+def _lines(path: Path, may_be_blank: bool = False, none: str = "no transcript in it; expected one a line") -> list[str]:
     try:
         lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -150,7 +151,7 @@ def _lines(path: Path, may_be_blank: bool = False) -> list[str]:
     if not lines[-1]:
         lines.pop()
     if not (lines if may_be_blank else "".join(lines).strip()):
-        raise BadCorpus(f"{shown(path)}: no transcript in it; expected one a line")
+        raise BadCorpus(f"{shown(path)}: {none}")
     return lines
 
 

@@ -190,7 +190,11 @@ def test_speakers_stand_in_json_or_in_a_file_of_their_own(file):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a ann\nb bob eve\n", ":2: 3 fields, expected"), ("a ann\n", "no speaker of 2 of 3 utterances: b, c")],
+    [
+        ("a ann\nb bob eve\n", ":2: 3 fields, expected"),
+        ("a ann\n", "no speaker of 2 of 3 utterances: b, c"),
+        ("\n", "no speaker in it; expected an utterance's id and its speaker a line"),
+    ],
 )
 def test_a_file_of_speakers_that_does_not_fit_is_refused(file, text, message):
     with pytest.raises(BadCorpus, match=message):
