@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from sonorant.file_names import Below, files_below, shown
+from sonorant.recording_names import is_recording
 
 __all__ = ["Output", "left_out", "outputs_of", "recordings_below"]
 
-_SUFFIXES = frozenset(
-    {".aif", ".aiff", ".au", ".caf", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".sph", ".w64", ".wav", ".webm"}
-)
 _LONGEST = 255  # bytes of a file's name
 _Named: TypeAlias = tuple[Path, Path]  # a recording, and its name below the folder that was named
 
@@ -56,7 +54,7 @@ def left_out(paths: Iterable[Path], outputs: Iterable[Output]) -> Counter[str]:
 
 def recordings_below(folder: Path) -> Below:
     """Return the files below a folder that are recordings by their names, and the folders that may not be listed."""
-    found = files_below(folder, _is_recording)
+    found = files_below(folder, is_recording)
     return found._replace(paths=tuple(path for path in found.paths if not os.path.isdir(path)))
 
 
@@ -90,9 +88,5 @@ def _recordings(paths: Sequence[Path]) -> list[_Named]:
     return found
 
 
-def _is_recording(name: str) -> bool:
-    return Path(name).suffix.lower() in _SUFFIXES
-
-
 def _is_other(name: str) -> bool:
-    return not _is_recording(name)
+    return not is_recording(name)

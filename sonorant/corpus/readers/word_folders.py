@@ -1,7 +1,7 @@
 """A folder for each word, `WORD/SPEAKER_….ext`: the layout of Speech Commands (Warden 2018, arXiv 1804.03209).
 
-Its files are named `SPEAKER_nohash_N.wav`, where N counts the speaker's recordings of that word. A recording may have
-any format that `audio.py` reads.
+Its files are named `SPEAKER_nohash_N.wav`, where N counts the speaker's recordings of that word. Files without
+the suffix of a recording may lie among them, such as a transcript beside each.
 """
 
 import os
@@ -13,6 +13,7 @@ from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.utterance import Listing, Segment, Skipped, Utterance
 from sonorant.errors import BadCorpus
 from sonorant.file_names import fault_of, is_text, shown
+from sonorant.recording_names import is_recording
 
 __all__ = ["read_word_folders", "read_word_lists"]
 
@@ -40,8 +41,8 @@ def read_word_lists(folder: Path) -> Listing:
 def read_word_folders(folder: Path) -> Listing:
     """List the recordings in the folders of `folder`; what lies beside these, and hidden files, are no recordings.
 
-    An utterance's id is `WORD/NAME` without suffix, its take the number at the name's end, if there is one. Files of
-    other names are skipped. Raises BadCorpus if `folder` is none.
+    An utterance's id is `WORD/NAME` without suffix, its take the number at the name's end, if there is one. Recordings
+    of other names are skipped. Raises BadCorpus if `folder` is none.
     """
     utterances: list[Utterance] = []
     skipped: list[Skipped] = []
@@ -53,7 +54,7 @@ def read_word_folders(folder: Path) -> Listing:
             if not is_text(word.name):
                 skipped.append(Skipped(shown(word), "its name is not UTF-8; rename it"))
                 continue
-            recordings = _inside(word)
+            recordings = [path for path in _inside(word) if is_recording(path.name)]
         except BadCorpus as error:
             faults.append(Skipped(shown(word), str(error).removeprefix(f"{shown(word)}: ")))
             continue

@@ -37,12 +37,18 @@ def test_noise_hidden_files_and_what_lies_beside_the_folders_are_left_out(tmp_pa
     assert not listing.faults
 
 
-def test_files_of_other_names_are_named(tmp_path: Path) -> None:
-    write(tmp_path, "yes/a_1.wav", "yes/README", "yes/_nohash_1.wav", os.fsdecode(b"yes/\xff_1.wav"))
+def test_files_that_are_no_recordings_by_their_suffix_are_left_out(tmp_path: Path) -> None:
+    listing = read_word_folders(write(tmp_path, "yes/a_1.WAV", "yes/a_1.txt", "yes/README", "yes/a_1.wav.lab"))
+    assert [u.segments for u in listing.utterances] == [(Segment(tmp_path / "yes/a_1.WAV"),)]
+    assert not listing.skipped
+
+
+def test_recordings_of_other_names_are_named(tmp_path: Path) -> None:
+    write(tmp_path, "yes/a_1.wav", "yes/README.wav", "yes/_nohash_1.wav", os.fsdecode(b"yes/\xff_1.wav"))
     listing = read_word_folders(tmp_path)
     assert [u.id for u in listing.utterances] == ["yes/a_1"]
     assert {Path(entry.recording).name: entry.reason for entry in listing.skipped} == {
-        "README": "its name is not SPEAKER_….ext",
+        "README.wav": "its name is not SPEAKER_….ext",
         "_nohash_1.wav": "its name is not SPEAKER_….ext",
         "\\udcff_1.wav": "its name is not UTF-8; rename it",
     }
