@@ -91,21 +91,22 @@ def fault_of(path: Path, error: OSError) -> str:
         raise Unavailable(f"{shown(path)}: cannot be read: {error.strerror}; look at its disk or mount") from error
 
 
-def files_below(folder: Path, wanted: Callable[[str], bool]) -> Below:
+def files_below(folder: Path, wanted: Callable[[str], bool], hidden: bool = True) -> Below:
     """Return the paths with a `wanted` name below `folder`, at any depth; links to folders are not followed.
 
-    They may be of any kind: see `path_fault`. Raises Unavailable when the file system fails.
+    hidden: whether files and folders count whose names begin with a dot. Paths may be of any kind: see `path_fault`.
+    Raises Unavailable when the file system fails.
     """
+    found: list[Path] = []
     unlisted: list[tuple[Path, str]] = []
 
     def note(error: OSError) -> None:
         path = Path(error.filename)
         unlisted.append((path, fault_of(path, error)))
 
-    found = [
-        Path(parent, name)
-        for parent, folders, files in os.walk(folder, onerror=note)
-        for name in (*folders, *files)
-        if wanted(name)
-    ]
+    for parent, folders, files in os.walk(folder, onerror=note):
+        if not hidden:
+            folders[:] = [name for name in folders if not name.startswith(".")]  # where os.walk goes on
+        names = (name for name in (*folders, *files) if hidden or not name.startswith("."))
+        found += [Path(parent, name) for name in names if wanted(name)]
     return Below(tuple(sorted(found)), tuple(sorted(unlisted)))

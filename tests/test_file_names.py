@@ -82,5 +82,17 @@ def test_everything_of_a_wanted_name_is_found_below_at_any_depth_in_order(tmp_pa
     assert found.unlisted == ()
 
 
+def test_hidden_files_and_folders_are_found_unless_they_do_not_count(tmp_path: Path) -> None:
+    folder = tmp_path / ".given"
+    (folder / "seen" / ".deep").mkdir(parents=True)
+    for name in (".a.wav", "seen/b.wav", "seen/.deep/c.wav"):
+        (folder / name).touch()
+    found = [files_below(folder, lambda name: name.endswith(".wav"), hidden=hidden).paths for hidden in (True, False)]
+    assert found == [
+        (folder / ".a.wav", folder / "seen" / ".deep" / "c.wav", folder / "seen" / "b.wav"),
+        (folder / "seen" / "b.wav",),
+    ]
+
+
 def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
     assert files_below(tmp_path / "none", bool) == ((), ((tmp_path / "none", "no such file"),))

@@ -46,15 +46,20 @@ def outputs_of(paths: Sequence[Path], folder: Path | None, suffix: str) -> list[
 
 
 def left_out(paths: Iterable[Path], outputs: Iterable[Output]) -> Counter[str]:
-    """Return how many files of each suffix below folders are no recordings by their names, nor outputs."""
+    """Return how many files of each suffix below folders are no recordings by their names, nor outputs, nor hidden."""
     written = {output.path for output in outputs}
-    others = {file for path in paths if os.path.isdir(path) for file in files_below(path, _is_other).paths}
+    others = {
+        file for path in paths if os.path.isdir(path) for file in files_below(path, _is_other, hidden=False).paths
+    }
     return Counter(file.suffix.lower() for file in sorted(others - written) if not os.path.isdir(file))
 
 
 def recordings_below(folder: Path) -> Below:
-    """Return the files below a folder that are recordings by their names, and the folders that may not be listed."""
-    found = files_below(folder, is_recording)
+    """Return the files below a folder that are recordings by their names, and the folders that may not be listed.
+
+    Hidden files and folders below it are neither.
+    """
+    found = files_below(folder, is_recording, hidden=False)
     return found._replace(paths=tuple(path for path in found.paths if not os.path.isdir(path)))
 
 

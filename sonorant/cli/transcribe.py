@@ -105,8 +105,8 @@ def command(
 ) -> None:
     """Stream FILES, in any format that soundfile reads or Opus in WebM, to a recognizer and print transcripts.
 
-    Of a folder all recordings below it are streamed; a pattern in quotes is expanded. A file that cannot be read is
-    named and skipped; the exit code is 65 then.
+    Of a folder all recordings below it are streamed, but hidden ones and those in hidden folders; a pattern in quotes
+    is expanded. A file that cannot be read is named and skipped; the exit code is 65 then.
     """
     _check_sources(files, mic, server, run)
     from services.recognizer_client.layout import Layout

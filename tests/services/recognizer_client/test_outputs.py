@@ -70,3 +70,12 @@ def test_a_folder_below_that_is_named_as_a_recording_is_none(tmp_path):
     outputs = outputs_of([folder], None, ".txt")
     assert [one.id for one in outputs] == ["a", "x.wav/b"]
     assert left_out([folder], outputs) == {".md": 1}
+
+
+def test_hidden_files_and_what_lies_in_hidden_folders_count_neither_as_recordings_nor_as_left_out(tmp_path):
+    folder = touched(
+        tmp_path / ".in", "n.wav", ".n.wav", ".trash/n.wav", ".trash/n.txt", "deep/.git/n.wav", ".DS_Store"
+    )
+    found = outputs_of([folder], None, ".txt")
+    assert [one.recording for one in found] == [folder / "n.wav"]
+    assert not left_out([folder], found)
