@@ -63,7 +63,11 @@ def command(
 def _check(text: Path) -> None:
     """Raise BadCorpus for a text that cannot be read throughout, BadLanguageModel for one that cannot be scored."""
     if not sum(len(line.split()) for line in _sentences(text)):
-        raise BadLanguageModel(f"{shown(text)}: the text has no word; expected a sentence a line")
+        raise _without_words(text)
+
+
+def _without_words(text: Path) -> BadLanguageModel:
+    return BadLanguageModel(f"{shown(text)}: the text has no word; expected a sentence a line")
 
 
 def _sentences(text: Path) -> Iterator[str]:
@@ -114,7 +118,10 @@ def _score(path: Path, texts: tuple[Path, ...]) -> None:
     with _progress() as progress:
         model = NgramModel.read(path, lambda fraction: progress(f"reading {path}: {fraction:.0%}"))
     for text in texts:
-        click.echo(f"{text}: {model.perplexity(_sentences(text))}")
+        found = model.perplexity(_sentences(text))
+        if not found.sentences:
+            raise _without_words(text)
+        click.echo(f"{text}: {found}")
 
 
 @contextmanager

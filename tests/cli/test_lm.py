@@ -52,6 +52,16 @@ def test_marks_of_sentences_are_refused_in_scoring_as_in_training(lm, tmp_path, 
         assert f"dev.txt: line 2: found {mark}, which marks the bounds" in str(done.exception)
 
 
+@pytest.mark.parametrize("content", ["", " \n\n"])
+def test_a_text_without_a_word_has_no_perplexity(lm, tmp_path, content):
+    assert lm("text.txt", "-o", "model.arpa").exit_code == 0
+    (tmp_path / "dev.txt").write_text(content)
+    done = lm("dev.txt", "--perplexity", "model.arpa")
+    assert done.exception.exit_code == 65
+    assert str(done.exception) == "dev.txt: the text has no word; expected a sentence a line"
+    assert not done.output
+
+
 def test_thresholds_beyond_any_count_leave_one_grams(lm):
     done = lm("text.txt", "-o", "model.arpa", "-n", "2", "--prune", f"0 {10**30}")
     assert done.exit_code == 0, done.exception
