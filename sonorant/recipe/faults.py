@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from sonorant.recipe.document import Document, KeyPath, dotted
 from sonorant.recipe.other_names import OTHER_NAMES
 from sonorant.recipe.schema import VERSION, Recipe
+from sonorant.recipe.sections import sections_at, sections_in, tags_of
 from sonorant.section import Section
 
 __all__ = ["schema_faults", "version_fault"]
@@ -81,7 +82,7 @@ def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
         case "literal_error":
             return f"must be {details['ctx']['expected']}{_nearest(details['input'], details['ctx']['expected'])}"
         case "model_type":
-            return f"must be {_outline(_sections_at(details['loc'], root))}"
+            return f"must be {_outline(sections_at(details['loc'], root))}"
         case _:
             return details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
 
@@ -117,8 +118,8 @@ def _of_a_key_not_known_here(location: KeyPath, path: KeyPath, root: type[Sectio
     knowing = _tags_that_know(location, root)
     if not knowing:
         return f"unknown key; {_advice(location, path, root)}"
-    here = _sections_at(location[:-1], root)
-    (kind, _), *_ = map(_tags, here)
+    here = sections_at(location[:-1], root)
+    (kind, _), *_ = map(tags_of, here)
     return (
         f"no key of {dotted((*path[:-1], kind))}={location[-2]}, but of {', '.join(knowing)}; "
         f"known here: {', '.join(sorted({name for section in here for name in section.model_fields}))}"
@@ -130,16 +131,10 @@ def _tags_that_know(location: KeyPath, root: type[Section]) -> list[str]:
     if len(location) < 2:
         return []
     *around, tag, wrong = location
-    siblings = [(section, _tags(section)[1]) for section in _sections_at(tuple(around), root)]
+    siblings = [(section, tags_of(section)[1]) for section in sections_at(tuple(around), root)]
     if not any(tag in tags for _, tags in siblings):
         return []
     return [name for section, tags in siblings if wrong in section.model_fields for name in tags]
-
-
-def _tags(section: type[Section]) -> tuple[str, tuple[str, ...]]:
-    """Return the key by which a union tells a section from others, and its values there; empty for other sections."""
-    kind = next((name for name in ("stage", "family") if name in section.model_fields), "")
-    return kind, get_args(section.model_fields[kind].annotation) if kind else ()
 
 
 def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
@@ -148,7 +143,7 @@ def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
     location: pydantic's, with the tags of unions; path: as it is written.
     """
     wrong = str(path[-1])
-    here = sorted({name for section in _sections_at(location[:-1], root) for name in section.model_fields})
+    here = sorted({name for section in sections_at(location[:-1], root) for name in section.model_fields})
     keys = list(_all_keys(root, ""))
     meant = OTHER_NAMES.get(wrong, "")
     section, _, name = meant.rpartition(".")
@@ -164,27 +159,10 @@ def _advice(location: KeyPath, path: KeyPath, root: type[Section]) -> str:
     return f"known here: {', '.join(here)}"
 
 
-def _sections_at(location: KeyPath, root: type[Section]) -> list[type[Section]]:
-    sections: list[type[Section]] = [root]
-    for part in location:
-        if inner := [s.model_fields[part].annotation for s in sections if part in s.model_fields]:
-            sections = [section for annotation in inner for section in _sections_in(annotation)]
-        elif isinstance(part, str):  # the tag of a union
-            sections = [section for section in sections if part in _tags(section)[1]]
-    return sections
-
-
-def _sections_in(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _sections_in(inner)
-
-
 def _all_keys(section: type[Section], prefix: str) -> Iterator[str]:
     for name, field in section.model_fields.items():
         yield prefix + name
-        for inner in _sections_in(field.annotation):
+        for inner in sections_in(field.annotation):
             yield from _all_keys(inner, f"{prefix}{name}.")
 
 

@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_asked_is_not_waited_for_as_if_nothing_were_wrong
 def test_shards_of_another_corpus_are_none(data, run):
     prepared(digits_recipe(), data, run)
     other = digits_recipe().model_copy(update={"seed": 7})
-    with pytest.raises(BadRecipe, match="made with another recipe: seed: default then, 7 now"):
+    with pytest.raises(BadRecipe, match=r"made with another recipe: seed: 0 \(default\) then, 7 now"):
         await_shards(SharedRun(run), other, 0.01)
     job = threading.Timer(0.3, prepared, (other, data, run))
     job.start()
