@@ -80,9 +80,10 @@ def command(
     if not (run.path.exists() or store_url):
         check_prepared(recipe, run, first)  # and no folder is made for a lock
     with locked(run.path):  # before the first write that processes of another training would read
+        # Complete or not; before the shards, which `sonorant prepare` would not make anew for checkpoints of another.
+        check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))
         shared.pull_shards()
         check_prepared(recipe, run, first)
-        check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))  # complete or not
         shared.pull_totals()
         _check_search(recipe, run)
         _take_over(recipe, run)

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 from rigs.small_corpus import digits_recipe, record, write_digits
+from training.small_checkpoints import checkpoint
 
 from services.supervisor.cluster import Interrupted, LocalCluster
 from sonorant.cli.train import SOME_REJECTED, command
@@ -20,6 +21,8 @@ from sonorant.errors import BadCorpus, BadRecipe, SonorantError
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoints import BadCheckpoint, Checkpoints
+from sonorant.training.identity import identity
 
 
 def hint(options):
@@ -40,6 +43,17 @@ def test_the_command_that_prepares_can_be_pasted(tmp_path):
     error, named = hint([*options, "--set", "seed=4"])
     assert isinstance(error, BadRecipe)
     assert named[-2:] == ["--set=seed=3", "--set=seed=4"]
+
+
+def test_checkpoints_of_another_recipe_are_told_before_shards_of_another(tmp_path):
+    recipe, run = digits_recipe(), RunFolder(tmp_path / "run")
+    prepare(recipe, write_digits(tmp_path), run, progress=lambda *_: None)
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(recipe))
+    Checkpoints(run.checkpoints, 1, print).save(checkpoint(1, identity(recipe)), best=True)
+    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(run.path), "--set", "seed=5"]
+    refused = CliRunner().invoke(command, options).exception
+    assert isinstance(refused, BadCheckpoint)
+    assert "another recipe: seed: 0 (default) then, 5 now; train into another run folder, or go back" in str(refused)
 
 
 @pytest.mark.parametrize("empty", [False, True])
