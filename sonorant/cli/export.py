@@ -36,14 +36,19 @@ def command(run: Path, store_url: str, checkpoint: str, average: int, others: tu
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run
+    from sonorant.export.member_splits import other_splits
     from sonorant.export.run_model import export_run
+    from sonorant.recipe.loading import load_recipe
 
     shared = open_run(run, store_url)
     shared.pull_shards()
     shared.pull_checkpoints()
     shared.pull_exports()
-    done = export_run(find_run(run), checkpoint, average, others)
+    found = find_run(run)
+    done = export_run(found, checkpoint, average, others)
     shared.push_exports()
+    for warning in other_splits(load_recipe(found.recipe), others):
+        click.echo(f"warning: {warning}", err=True)
     if done.is_new:
         click.echo(f"exported version {done.version}: {done.path}")
     else:

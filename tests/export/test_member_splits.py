@@ -1,0 +1,40 @@
+import pytest
+from training.tiny import tiny_recipe
+
+from sonorant.export.member_splits import other_splits
+from sonorant.recipe import Recipe
+from sonorant.recipe.loading import dump_recipe
+
+BY_SPEAKER = {"splits": {"by": "speaker", "test_fraction": 0.1}}
+
+
+def recipe_of(seed=1, **corpus):
+    values = tiny_recipe().model_dump(mode="json", exclude_defaults=True)
+    corpus = {"reader": "word_folders", "path": "words"} | corpus
+    return Recipe.model_validate(values | {"seed": seed, "corpus": corpus})
+
+
+@pytest.mark.parametrize(
+    ("own", "member", "said"),
+    [
+        (recipe_of(1, **BY_SPEAKER), recipe_of(2, **BY_SPEAKER), "seed 2, here 1), so on some speakers of"),
+        (recipe_of(1, **BY_SPEAKER), recipe_of(1, **BY_SPEAKER), ""),
+        (recipe_of(1, **BY_SPEAKER), recipe_of(3, path="other", **BY_SPEAKER), ""),
+        (recipe_of(1), recipe_of(2), "so on some utterances of this run's test sets"),
+        (recipe_of(1, splits={"by": "corpus"}), recipe_of(2, splits={"by": "corpus"}), ""),
+    ],
+)
+def test_members_of_other_random_splits_are_told(tmp_path, own, member, said):
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(member))
+    found = list(other_splits(own, [tmp_path]))
+    assert len(found) == bool(said)
+    assert not said or said in found[0]
+
+
+def test_runs_of_other_seeds_with_one_corpus_seed_are_members_of_one_ensemble(tmp_path):
+    own, member = (recipe.model_copy(update={"seed": n}) for n, recipe in enumerate([recipe_of(**BY_SPEAKER)] * 2))
+    own, member = (
+        one.model_copy(update={"corpus": one.corpus.model_copy(update={"seed": 7})}) for one in (own, member)
+    )
+    (tmp_path / "recipe.yaml").write_text(dump_recipe(member))
+    assert list(other_splits(own, [tmp_path])) == []
