@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.decoding.beam_entries import Labels, highest, spelt
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.ends import end_margins
 from sonorant.decoding.joint_decoder import JointDecoder
@@ -27,8 +28,6 @@ from sonorant.decoding.label_decoder import Fusion, LabelDecoder
 __all__ = ["Ended", "LabelBeam", "Scoring"]
 
 _Floats: TypeAlias = NDArray[np.float64]
-# Labels of a hypothesis, last first: (labels before, label, frame of the highest attention weight); None: none.
-_Labels: TypeAlias = "tuple[_Labels, int, int] | None"
 
 
 class Scoring(NamedTuple):
@@ -65,7 +64,7 @@ class _Open(NamedTuple):
     before: NDArray[np.int32]
     parents: NDArray[np.int32]
     attended: _Floats
-    labels: list[list[_Labels]]
+    labels: list[list[Labels]]
 
 
 class LabelBeam:
@@ -89,7 +88,7 @@ class LabelBeam:
         """
         frames = [len(one) for one in encoded]
         ended: list[list[Ended]] = [[] for _ in encoded]
-        nearest: list[tuple[float, float, _Labels]] = [(-math.inf, -math.inf, None) for _ in encoded]
+        nearest: list[tuple[float, float, Labels]] = [(-math.inf, -math.inf, None) for _ in encoded]
         state = self._decoder.begin(encoded)
         fusion = self._scoring.fusion
         fused = fusion.model.begin(len(encoded)) if fusion.model else None
@@ -114,7 +113,7 @@ class LabelBeam:
             if not np.isfinite(hypotheses.scores).any():
                 break
         return [
-            found or ([_ended(labels, score)] if score > -math.inf else [])
+            found or ([Ended(*spelt(labels), score)] if score > -math.inf else [])
             for found, (_, score, labels) in zip(ended, nearest, strict=True)
         ]
 
@@ -135,7 +134,7 @@ class LabelBeam:
         ends: _Floats,
         margins: _Floats,
         ended: list[list[Ended]],
-        nearest: list[tuple[float, float, _Labels]],
+        nearest: list[tuple[float, float, Labels]],
     ) -> None:
         """End open hypotheses that may, and keep the best; of the others, the one of the greatest margin.
 
@@ -147,7 +146,7 @@ class LabelBeam:
             of_utterance = hypotheses.labels[utterance], scores[utterance].tolist(), margins[utterance].tolist()
             for labels, score, margin in zip(*of_utterance, strict=True):
                 if margin > 0:
-                    found += [_ended(labels, score)] if score > floor else []
+                    found += [Ended(*spelt(labels), score)] if score > floor else []
                 elif score > -math.inf and (margin, score) > nearest[utterance][:2]:
                     nearest[utterance] = (margin, score, labels)
             found.sort(key=lambda one: -one.score)
@@ -157,7 +156,7 @@ class LabelBeam:
         """Return the best extensions by one label that is not the end; of utterances that may not have more, none."""
         scores = (hypotheses.scores[..., np.newaxis] + gains[..., : self._end]).reshape(len(may), -1)
         scores[~may] = -math.inf
-        chosen = _best(scores, self._beam)
+        chosen = highest(scores, self._beam)
         parents, before = np.divmod(chosen, self._end)
         peaks = np.take_along_axis(weights.argmax(2), parents, 1)
         return _Open(
@@ -193,20 +192,3 @@ class LabelBeam:
             return np.zeros(attended.shape[:2])
         covered: NDArray[np.int64] = (attended > self._scoring.coverage_threshold).sum(2)
         return self._scoring.coverage_weight * covered
-
-
-def _best(scores: _Floats, count: int) -> NDArray[np.int64]:
-    """Return the indices of the `count` highest of each row, highest first; of equal ones the earlier."""
-    if scores.shape[1] > 4 * count:  # a partition of all is cheaper than to sort them
-        among = np.sort(np.argpartition(-scores, count, 1)[:, :count], 1)
-        order = np.argsort(-np.take_along_axis(scores, among, 1), 1, kind="stable")
-        return np.take_along_axis(among, order, 1)
-    return np.argsort(-scores, 1, kind="stable")[:, :count]
-
-
-def _ended(labels: _Labels, score: float) -> Ended:
-    backwards: list[tuple[int, int]] = []
-    while labels is not None:
-        labels, label, peak = labels
-        backwards.append((label, peak))
-    return Ended(tuple(y for y, _ in reversed(backwards)), tuple(peak for _, peak in reversed(backwards)), score)

@@ -20,11 +20,12 @@ left.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.decoding.beam_entries import Labels, highest, spelt
 from sonorant.decoding.ctc_beam import BadLogProbs
 from sonorant.decoding.ctc_rescoring import ctc_log_prob
 from sonorant.decoding.ends import end_margins
@@ -39,9 +40,6 @@ __all__ = ["MonotonicSearch"]
 # Labels that may attend to one encoded frame, which lasts some 60 ms.
 _LABELS_A_FRAME = 4
 
-# Labels of a hypothesis, last first: (labels before, label, frame of the head); None: none.
-_Labels: TypeAlias = "tuple[_Labels, int, int] | None"
-
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
@@ -53,7 +51,7 @@ class _Waiting:
 
     scores: NDArray[np.float64]
     log_probs: NDArray[np.float64]
-    labels: list[_Labels]
+    labels: list[Labels]
     states: States
     gains: States
 
@@ -73,7 +71,7 @@ class _Ended(NamedTuple):
 
     score: float
     log_prob: float
-    labels: _Labels
+    labels: Labels
 
 
 class MonotonicSearch:
@@ -149,8 +147,8 @@ class MonotonicSearch:
     def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first, with or without `words`; never empty."""
         paths = [
-            UnitPath(tuple(y for y, _ in spelled), tuple((frame, frame) for _, frame in spelled), posterior)
-            for spelled, posterior in ((_spelled(labels), p) for labels, p in self._posteriors())
+            UnitPath(labels, tuple((frame, frame) for frame in frames), posterior)
+            for (labels, frames), posterior in ((spelt(labels), p) for labels, p in self._posteriors())
         ]
         if not paths:
             return [Hypothesis((), "", (), 0.0)]
@@ -158,10 +156,10 @@ class MonotonicSearch:
 
     def text(self) -> str:
         """Return the most probable text so far."""
-        sequences = [([y for y, _ in _spelled(labels)], posterior) for labels, posterior in self._posteriors()]
+        sequences = [(spelt(labels)[0], posterior) for labels, posterior in self._posteriors()]
         return best_text(sequences, self._units) if sequences else ""
 
-    def _posteriors(self) -> list[tuple[_Labels, float]]:
+    def _posteriors(self) -> list[tuple[Labels, float]]:
         """Return the hypotheses of the beam with their probabilities among them."""
         labels = [*self._waiting.labels, *(ended.labels for ended in self._ended)]
         scores = np.concatenate([self._waiting.scores, [ended.score for ended in self._ended]])
@@ -193,8 +191,8 @@ class MonotonicSearch:
         """End hypotheses that attend; return those of their extensions that are of the beam, and prune what waits."""
         self._end_all(attending, log_probs)
         scores = (attending.scores[:, np.newaxis] + (log_probs + attending.gains[0])[:, : self._end]).ravel()
-        chosen = _highest(scores, self._beam)
-        kept = _highest(np.concatenate([self._waiting.scores, scores[chosen]]), self._beam)
+        chosen = _possible(scores, self._beam)
+        kept = _possible(np.concatenate([self._waiting.scores, scores[chosen]]), self._beam)
         waiting = len(self._waiting.labels)
         self._waiting = self._waiting.take(kept[kept < waiting])
         chosen = chosen[kept[kept >= waiting] - waiting]
@@ -202,7 +200,7 @@ class MonotonicSearch:
         parents, before = np.divmod(chosen, self._end)
         longer = attending.take(parents)
         frame = self._frames - 1 if self._finished else self._frames
-        labels: list[_Labels] = [(rest, y, frame) for rest, y in zip(longer.labels, before.tolist(), strict=True)]
+        labels: list[Labels] = [(rest, y, frame) for rest, y in zip(longer.labels, before.tolist(), strict=True)]
         before = before.astype(np.int32)
         states = self._decoder.seek(before, longer.states) if labels else longer.states
         return _Waiting(scores[chosen], own, labels, states, self._gains.after(before, longer.gains))
@@ -229,10 +227,10 @@ class MonotonicSearch:
             raise BadLogProbs("log_probs by frame have NaN values")
         rescored = []
         for ended in self._ended:
-            of_ctc = ctc_log_prob(frames, [y for y, _ in _spelled(ended.labels)])
+            of_ctc = ctc_log_prob(frames, spelt(ended.labels)[0])
             rescored.append(ended._replace(score=ended.score + self._ctc_weight * (of_ctc - ended.log_prob)))
-        spelt = [ended for ended in rescored if ended.score > -math.inf]
-        return sorted(spelt, key=lambda one: -one.score) or self._ended
+        possible = [ended for ended in rescored if ended.score > -math.inf]
+        return sorted(possible, key=lambda one: -one.score) or self._ended
 
 
 def _rows(states: States, rows: NDArray[np.int64]) -> States:
@@ -243,19 +241,8 @@ def _joined(states: States, others: States) -> States:
     return tuple(np.concatenate(pair) for pair in zip(states, others, strict=True))
 
 
-def _highest(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the `count` highest that are possible, highest first; of equal ones the earlier."""
+def _possible(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the indices of the `count` highest that are possible."""
     among = np.flatnonzero(scores > -math.inf)
-    if len(among) > 4 * count:  # a partition of all is cheaper than to sort them
-        among = np.sort(among[np.argpartition(-scores[among], count)[:count]])
-    order: NDArray[np.int64] = among[np.argsort(-scores[among], kind="stable")][:count]
-    return order
-
-
-def _spelled(labels: _Labels) -> list[tuple[int, int]]:
-    """Return labels and their frames, first to last."""
-    backwards: list[tuple[int, int]] = []
-    while labels is not None:
-        labels, label, frame = labels
-        backwards.append((label, frame))
-    return backwards[::-1]
+    found: NDArray[np.int64] = among[highest(scores[among], count)]
+    return found

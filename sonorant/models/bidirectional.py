@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from sonorant.models.layers_in_use import layers_in_use
 from sonorant.models.lstm import Lstm
 from sonorant.models.reversal import reversed_utterances
 from sonorant.tensorflow import keras, tf
@@ -32,7 +33,7 @@ class BidirectionalEncoder(keras.layers.Layer):
 
     def set_layers(self, count: int) -> None:
         """Use so many layers: the lower ones, and the top one; frames are pooled after the same numbers of layers."""
-        self._active = (*range(count - 1), len(self.forward) - 1)
+        self._active = layers_in_use(count, len(self.forward))
 
     def encode(
         self, features: tf.Tensor, lengths: tf.Tensor, drop: Callable[[tf.Tensor, int], tf.Tensor]

@@ -16,6 +16,7 @@ from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.dropout import Dropout
 from sonorant.models.family import Inputs, Outputs, Streaming, Symbols
 from sonorant.models.half_precision import Conv1D, Dense
+from sonorant.models.layers_in_use import layers_in_use
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments, Normalisation
 from sonorant.models.section import ConvLstmCtcRecipe
@@ -113,7 +114,7 @@ class ConvLstmCtc(Streaming):
 
     def set_layers(self, count: int) -> None:
         """See `Model`."""
-        self._active = (*range(count - 1), self.recipe.layers - 1)
+        self._active = layers_in_use(count, self.recipe.layers)
 
     def set_dropout(self, rate: float) -> None:
         """See `Model`."""

@@ -11,6 +11,7 @@ from sonorant.models.dropout import dropped
 from sonorant.models.family import Inputs, Outputs, Symbols
 from sonorant.models.half_precision import Dense
 from sonorant.models.input_normalisation import InputNormalisation
+from sonorant.models.layers_in_use import layers_in_use
 from sonorant.models.lstm import Lstm
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.section import LstmCtcRecipe
@@ -97,7 +98,7 @@ class LstmCtc(Carrying):
 
     def set_layers(self, count: int) -> None:
         """See `Model`."""
-        self._active = (*range(count - 1), self.recipe.layers - 1)
+        self._active = layers_in_use(count, self.recipe.layers)
 
     @property
     def uses_all_layers(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from sonorant.models.layers_in_use import layers_in_use
 from sonorant.models.lstm import Lstm
 from sonorant.tensorflow import keras, tf
 
@@ -28,7 +29,7 @@ class UnidirectionalEncoder(keras.layers.Layer):
 
     def set_layers(self, count: int) -> None:
         """Use so many layers: the lower ones, and the top one; frames are pooled after the same numbers of layers."""
-        self._active = (*range(count - 1), len(self.lstms) - 1)
+        self._active = layers_in_use(count, len(self.lstms))
 
     @property
     def states(self) -> int:
