@@ -2,10 +2,11 @@
 
 A word's end, its last emission with the lag of the model's frames, is near its spoken end, whatever the units. Its
 start is found in the audio between the end of the word before and its first emission: at the onset after the last
-pause; without a pause, where the word before ends.
+pause; without a pause, where the word before ends. Words that are emitted with one frame, as by attention, share the
+time until its end evenly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ class WordPlaces:
         for word in hypothesis.words:
             words.append(self._corrected(ended_s, word, before))
             ended_s = max(ended_s, words[-1].end_s)
-        return tuple(words)
+        return tuple(_shared(words))
 
     def _corrected(self, ended_s: float, word: Word, before: _Known) -> Word:
         known, place = self._known, (ended_s, self._heard_s(word.start_s), self._heard_s(word.end_s))
@@ -83,3 +84,18 @@ class WordPlaces:
         begin = self._levels.frame(earliest_s)
         found = onset(self._levels, begin, until)
         return min(emitted_s, max(earliest_s, self._levels.middle_s(found))) if found > begin else earliest_s
+
+
+def _shared(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield words of which those without length, emitted with the frame of the one before, share its time with it."""
+    begin = 0
+    while begin < len(words):
+        end = begin + 1
+        while end < len(words) and words[end].start_s == words[end].end_s == words[begin].end_s:
+            end += 1
+        first, count = words[begin], end - begin
+        each_s = (first.end_s - first.start_s) / count
+        for number, word in enumerate(words[begin:end]):
+            start_s, end_s = first.start_s + number * each_s, first.start_s + (number + 1) * each_s
+            yield word if count == 1 else replace(word, start_s=start_s, end_s=end_s)
+        begin = end

@@ -89,10 +89,16 @@ def test_no_word_starts_longer_than_a_word_before_its_first_unit():
     assert starts(np.full(5 * HZ, 0.1, np.float32), heard((0.4, 0.48), (4.4, 4.48))) == [0.0, pytest.approx(3.2)]
 
 
-def test_of_words_that_are_emitted_with_one_frame_the_later_ones_have_no_length():
+def test_words_that_are_emitted_with_one_frame_share_the_time_until_its_end():
     """Attention may emit several words with one frame."""
-    emitted = heard((0.64, 0.68), (0.64, 0.68), (0.66, 0.72))
-    assert starts(spoken([(0.2, 0.7)], 1.0), emitted)[1:] == [0.68, 0.68]
+    words = WordPlaces(HZ, 0.0)
+    words.push(spoken([(0.2, 0.7)], 1.0))
+    (found,) = words.corrected([heard((0.64, 0.68), (0.64, 0.68), (0.66, 0.72))])
+    begin_s = found.words[0].start_s
+    assert begin_s == pytest.approx(0.2, abs=0.02)
+    middle_s = (begin_s + 0.68) / 2
+    times = [(word.start_s, word.end_s) for word in found.words]
+    assert times == [pytest.approx(one) for one in ((begin_s, middle_s), (middle_s, 0.68), (0.68, 0.72))]
 
 
 def test_without_words_or_audio_nothing_changes():
