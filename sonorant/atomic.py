@@ -146,11 +146,20 @@ def _locked_folder(path: Path) -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         with suppress(FileNotFoundError):  # another writer took it for abandoned before it was locked
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):  # a file system without locks, where nothing is ever taken for abandoned
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if folder.exists():
+            if _is_own(lock) and folder.exists():
                 return folder, lock
             os.close(lock)
+
+
+def _is_own(lock: int) -> bool:
+    """Lock a folder's descriptor; False if another writer, which is removing it, has. Never waits."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, where nothing is ever taken for abandoned
+        return True
+    return True
 
 
 def _remove_abandoned(path: Path) -> None:

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import itertools
 import os
 import subprocess
@@ -152,6 +153,27 @@ def test_a_folder_that_was_removed_before_its_writer_had_locked_it_is_made_again
         (folder / "weights").write_text("new")
     assert len(made) == 2
     assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(("error", "folders"), [(BlockingIOError, 2), (OSError, 1)])
+def test_a_folder_whose_lock_another_has_is_left_to_it_and_a_file_system_without_locks_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError], folders: int
+) -> None:
+    (tmp_path / "model").mkdir()
+    asked, lock = [], fcntl.flock
+
+    def refused_at_first(descriptor: int, operation: int) -> None:
+        assert operation & fcntl.LOCK_NB, "it waits"
+        asked.append(descriptor)
+        if len(asked) == 1:
+            raise error
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", refused_at_first)
+    with atomic_folder(tmp_path / "model") as folder:
+        (folder / "weights").write_text("new")
+    assert len(asked) == folders
+    assert (tmp_path / "model" / "weights").read_text() == "new"
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
