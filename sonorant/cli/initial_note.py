@@ -1,6 +1,6 @@
 """What a training begins with: of `training.init_from` the weights that match, and those that do not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
@@ -16,16 +16,18 @@ class InitialNote:
     def __init__(self, run: RunFolder, begins_with: str, say: Callable[[str], None]) -> None:
         """begins_with: the recipe's `training.init_from`; empty: nothing is ever said."""
         self._run, self._say = run, say
-        self._awaited = bool(begins_with) and not self._lines()
+        self._awaited = bool(begins_with) and not _has_begun(read_journal(run.metrics))
 
     def look(self) -> None:
-        """Say it if it is there."""
-        if self._awaited and (lines := self._lines()):
+        """Say it if it is there; it comes before the first step, behind which the journal is not read again."""
+        if self._awaited and _has_begun(journal := read_journal(self._run.metrics)):
             self._awaited = False
-            self._say(_told(lines[-1]))
+            for line in journal["initial"][-1:]:
+                self._say(_told(line))
 
-    def _lines(self) -> list[Line]:
-        return read_journal(self._run.metrics)["initial"]
+
+def _has_begun(journal: Mapping[str, list[Line]]) -> bool:
+    return bool(journal["initial"] or journal["step"])
 
 
 def _told(line: Line) -> str:

@@ -13,6 +13,9 @@ def write(run, unmatched):
 def test_it_is_said_once_as_soon_as_it_is_there(tmp_path):
     run, said = RunFolder(tmp_path), []
     note = InitialNote(run, "runs/base", said.append)
+    log = MetricsLog(run.metrics, 0.0)
+    log.write("stages", {"time_s": 0.0})  # stages are told about while the trainer waits for examples
+    log.close()
     note.look()
     assert said == []
     write(run, ["a/bias: [3] in the source, none here", "b/bias: none in the source, [4] here"])
@@ -28,6 +31,17 @@ def test_a_training_that_goes_on_does_not_say_it_again(tmp_path):
     run, said = RunFolder(tmp_path), []
     write(run, [])
     InitialNote(run, "runs/base", said.append).look()
+    assert said == []
+
+
+def test_a_training_that_an_earlier_version_began_is_not_asked_again_and_again(tmp_path, monkeypatch):
+    run, said = RunFolder(tmp_path), []
+    log = MetricsLog(run.metrics, 0.0)
+    log.write("step", {"time_s": 1.0, "step": 1})
+    log.close()
+    note = InitialNote(run, "runs/base", said.append)
+    monkeypatch.setattr("sonorant.cli.initial_note.read_journal", lambda path: 1 / 0)
+    note.look()
     assert said == []
 
 
