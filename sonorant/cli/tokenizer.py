@@ -11,6 +11,7 @@ from sonorant.atomic import atomic_write
 from sonorant.cli.settings import find_run, resolve_recipe, set_option
 from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.shards import ShardSet
+from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.text.normalisation import first_number, normalise
 from sonorant.text.section import SUBWORDS, TextRecipe
 from sonorant.text.units import Units, count_words, units_of_words
@@ -54,7 +55,7 @@ def command(
         )
     left_out: list[str] = []
     counts = count_words(recipe.text, _usable(recipe.text, sentences, left_out))
-    units = units_of_words(recipe.text, counts, recipe.seed)
+    units = units_of_words(recipe.text, counts, corpus_seed(recipe))
     report = _report(out, units, counts)
     atomic_write(out, units.to_json())
     click.echo(report)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sonorant.recipe import Recipe
 from sonorant.recipe.corpus_seed import corpus_seed
@@ -20,9 +21,14 @@ def other_splits(recipe: Recipe, others: Sequence[Path]) -> Iterator[str]:
     for other in others:
         member = load_recipe(other / "recipe.yaml")
         is_of_it = (member.corpus.reader, member.corpus.path) == (recipe.corpus.reader, recipe.corpus.path)
-        if is_of_it and (corpus_seed(member), member.corpus.splits) != (corpus_seed(recipe), recipe.corpus.splits):
+        if is_of_it and _dealt(member) != _dealt(recipe):
             yield (
                 f"{other}: was trained on other splits of {recipe.corpus.path} (seed {corpus_seed(member)}, here "
                 f"{corpus_seed(recipe)}), so on some {recipe.corpus.split_by}s of this run's test sets, which do not "
                 "measure the ensemble; train its members with the same corpus.seed and corpus.splits"
             )
+
+
+def _dealt(recipe: Recipe) -> tuple[int, dict[str, Any]]:
+    """Return what the test sets follow from."""
+    return corpus_seed(recipe), recipe.corpus.splits.model_dump(exclude={"train_fraction"})

@@ -20,6 +20,11 @@ def recipe_of(seed=1, **corpus):
         (recipe_of(1, **BY_SPEAKER), recipe_of(2, **BY_SPEAKER), "seed 2, here 1), so on some speakers of"),
         (recipe_of(1, **BY_SPEAKER), recipe_of(1, **BY_SPEAKER), ""),
         (recipe_of(1, **BY_SPEAKER), recipe_of(3, path="other", **BY_SPEAKER), ""),
+        (
+            recipe_of(1, **BY_SPEAKER),
+            recipe_of(1, splits=BY_SPEAKER["splits"] | {"train_fraction": 0.5}),
+            "",
+        ),  # whose test sets are the same
         (recipe_of(1), recipe_of(2), "so on some utterances of this run's test sets"),
         (recipe_of(1, splits={"by": "corpus"}), recipe_of(2, splits={"by": "corpus"}), ""),
     ],
