@@ -129,6 +129,6 @@ def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
     return teach
 
 
-def _like(sequence: tf.Tensor, flat: tf.Tensor) -> tf.Tensor:
+def _like(sequence: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     """[L B, m] as [L, B, m]."""
-    return tf.reshape(flat, tf.concat([tf.shape(sequence)[:2], [flat.shape[1]]], 0))
+    return tf.reshape(rows, tf.concat([tf.shape(sequence)[:2], [rows.shape[1]]], 0))
