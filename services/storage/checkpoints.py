@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -21,9 +22,12 @@ from services.process.backoff import Backoff
 from services.storage.objects import MissingObject, ObjectStore
 from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.errors import Unavailable
+from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoints import check_identity
+from sonorant.training.identity import identity
 
-__all__ = ["CheckpointPusher", "pull_checkpoints", "push_generation"]
+__all__ = ["CheckpointPusher", "check_stored_recipe", "is_trained", "pull_checkpoints", "push_generation"]
 
 log = structlog.get_logger()
 
@@ -60,6 +64,24 @@ def pull_checkpoints(store: ObjectStore, run: RunFolder) -> None:
     atomic_write(here, stored)  # last: it marks the pull as complete
 
 
+def is_trained(store: ObjectStore) -> bool:
+    """Return whether the store has a complete checkpoint."""
+    return store.read("checkpoints/latest") is not None
+
+
+def check_stored_recipe(store: ObjectStore, recipe: Recipe) -> None:
+    """Raise BadCheckpoint if training with `recipe` cannot resume from the store's latest checkpoint; reads no weights.
+
+    A damaged one is passed over: a trainer resumes from the one before, which it checks.
+    """
+    if (step := store.read("checkpoints/latest")) is None:
+        return
+    name = f"checkpoints/{step.decode().strip()}"
+    then = _state_of(store, name).get("identity")
+    if then is not None:
+        check_identity(f"{store.url}/{name}", then, identity(recipe))
+
+
 def push_generation(store: ObjectStore, run: RunFolder) -> None:
     """Write the generation of `run` to the store."""
     store.write(_GENERATION, (run.checkpoints / "generation").read_bytes())
@@ -77,6 +99,15 @@ def _pull(store: ObjectStore, folder: Path, step: str) -> None:
         for name in json.loads(manifest):
             store.download(f"checkpoints/{step}/{Path(name).name}", draft / Path(name).name)
         (draft / _MANIFEST).write_bytes(manifest)
+
+
+def _state_of(store: ObjectStore, checkpoint: str) -> dict[str, Any]:
+    """Return state.json of a stored checkpoint; empty if it has none, or is damaged."""
+    try:
+        state = json.loads(store.read(f"{checkpoint}/state.json") or b"{}")
+    except ValueError:
+        return {}
+    return state if isinstance(state, dict) else {}
 
 
 class CheckpointPusher:
@@ -205,10 +236,7 @@ class CheckpointPusher:
 
     def _generation_of(self, step: str) -> int:
         """Return the generation of a stored checkpoint; 0 if it has none, or is damaged."""
-        try:
-            return int(json.loads(self._store.read(f"checkpoints/{step}/state.json") or b"{}").get("generation", 0))
-        except ValueError:
-            return 0
+        return int(_state_of(self._store, f"checkpoints/{step}").get("generation", 0))
 
     def _fence(self) -> None:
         newest = int(self._store.read(_GENERATION) or b"0")

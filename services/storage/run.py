@@ -1,19 +1,27 @@
 """A process' run: in a folder that all mount, or in a folder of its own with a store behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from services.storage.checkpoints import CheckpointPusher, pull_checkpoints, push_generation
+from services.storage.checkpoints import (
+    CheckpointPusher,
+    check_stored_recipe,
+    is_trained,
+    pull_checkpoints,
+    push_generation,
+)
 from services.storage.exports import pull_exports, push_exports
 from services.storage.objects import ObjectStore
-from services.storage.shards import LazyShards, has_other_plan, pull_shards, push_shards
+from services.storage.shards import LazyShards, fingerprint_of_plan, has_other_plan, pull_shards, push_shards
 from sonorant.atomic import atomic_write
 from sonorant.corpus.shards import ShardSet
+from sonorant.corpus.stored import NOTHING, Stored
 from sonorant.errors import BadCorpus, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoints import check_recipe
 
 __all__ = ["SharedRun", "StoredRun", "open_run"]
 
@@ -40,9 +48,16 @@ class SharedRun:
             _must_be_there(self.folder.recipe)
         return load_recipe(path or self.folder.recipe)
 
-    def prepared_elsewhere(self) -> tuple[str, ...]:
-        """Return the names of the local plan's shards that the store has, so that they need not be local."""
-        return ()
+    def check_recipe(self, recipe: Recipe, warn: Callable[[str], None]) -> None:
+        """Raise BadCheckpoint if training with `recipe` cannot resume from the run's newest complete checkpoint.
+
+        warn: called with the reason for each that is ignored.
+        """
+        check_recipe(self.folder.checkpoints, recipe, warn)
+
+    def stored(self) -> Stored:
+        """Return what a store has of the run, so that it need not be local, and is not replaced unawares."""
+        return NOTHING
 
     def pull_shards(self) -> None:
         """Pull recipe, units, card and indexes of finished shards; raises BadCorpus while they are replaced."""
@@ -108,9 +123,16 @@ class StoredRun(SharedRun):
             self._pull_file(self.folder.recipe)
         return super().recipe(path)
 
-    def prepared_elsewhere(self) -> tuple[str, ...]:
-        """Pull indexes of the store's shards, unless the folder has another plan; return the shards' names."""
-        return () if has_other_plan(self._store, self.folder) else pull_shards(self._store, self.folder)
+    def check_recipe(self, recipe: Recipe, warn: Callable[[str], None]) -> None:
+        """Check the folder's newest checkpoint, and the store's, of which no weights are pulled."""
+        super().check_recipe(recipe, warn)
+        check_stored_recipe(self._store, recipe)
+
+    def stored(self) -> Stored:
+        """Pull indexes of the store's shards, unless the folder has another plan; their names are those it has."""
+        trained_on = fingerprint_of_plan(self._store) if is_trained(self._store) else None
+        shards = () if has_other_plan(self._store, self.folder) else pull_shards(self._store, self.folder)
+        return Stored(self._store.url, shards, trained_on)
 
     def pull_shards(self) -> None:
         """Pull recipe, units, card and indexes."""

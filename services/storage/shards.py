@@ -12,7 +12,7 @@ from sonorant.corpus.index import index_path
 from sonorant.errors import BadCorpus, Unavailable
 from sonorant.run_folder import RunFolder
 
-__all__ = ["LazyShards", "has_other_plan", "pull_shards", "push_shards"]
+__all__ = ["LazyShards", "fingerprint_of_plan", "has_other_plan", "pull_shards", "push_shards"]
 
 log = structlog.get_logger()
 
@@ -36,6 +36,12 @@ def push_shards(store: ObjectStore, run: RunFolder) -> None:
     if store.read(_RECIPE) != recipe:
         store.write(_RECIPE, recipe)
     store.write(_PLAN, plan)
+
+
+def fingerprint_of_plan(store: ObjectStore) -> str | None:
+    """Return the fingerprint of all that the store's shards depend on; None if it has no plan."""
+    content = store.read(_PLAN)
+    return str(json.loads(content)["fingerprint"]) if content is not None else None
 
 
 def has_other_plan(store: ObjectStore, run: RunFolder) -> bool:

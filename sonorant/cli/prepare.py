@@ -67,13 +67,12 @@ def command(
         raise click.MissingParameter(ctx=context, param_hint="--recipe", param_type="option")
     from services.process.run_lock import locked
     from services.storage.run import open_run
-    from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
     shared = open_run(run_path if run_path is not None else Path("runs") / recipe.name, store_url)
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
     with locked(shared.folder.path):
-        check_recipe(shared.folder.checkpoints, recipe, warn=partial(click.echo, err=True))
+        shared.check_recipe(recipe, warn=partial(click.echo, err=True))
         prepared = _prepare(shared, recipe, find_data_folder(data), jobs=jobs, strict=strict, lenient=lenient)
     _report(prepared, shared.folder)
     if not recipe.of_text and recipe.corpus.splits.by != "corpus":
@@ -93,8 +92,8 @@ def _prepare(shared: "SharedRun", recipe: Recipe, data: Path, **options: Any) ->
         def progress(doing: str, done: int, total: int) -> None:
             bar.update(task, description=doing, completed=done, total=total)
 
-        elsewhere = shared.prepared_elsewhere()
-        prepared = prepare(recipe, data, shared.folder, progress=progress, elsewhere=elsewhere, **options)
+        stored = shared.stored()
+        prepared = prepare(recipe, data, shared.folder, progress=progress, stored=stored, **options)
         bar.update(task, description="pushing shards", total=None)
         shared.push_shards()
     return prepared

@@ -69,7 +69,6 @@ def command(
     from services.process.run_lock import locked
     from services.storage.run import open_run
     from services.tracking.mlflow_run import require_mlflow
-    from sonorant.training.checkpoints import check_recipe
 
     recipe = resolve_recipe(recipe_path, assignments)
     require_mlflow(recipe.tracking)
@@ -81,7 +80,7 @@ def command(
         check_prepared(recipe, run, first)  # and no folder is made for a lock
     with locked(run.path):  # before the first write that processes of another training would read
         # Complete or not; before the shards, which `sonorant prepare` would not make anew for checkpoints of another.
-        check_recipe(run.checkpoints, recipe, warn=partial(click.echo, err=True))
+        shared.check_recipe(recipe, warn=partial(click.echo, err=True))
         shared.pull_shards()
         check_prepared(recipe, run, first)
         shared.pull_totals()
@@ -95,7 +94,7 @@ def command(
 
 
 def _take_over(recipe: "Recipe", run: RunFolder) -> None:
-    """Write the recipe into its run, and tell which settings it changes there, of those that `check_recipe` lets."""
+    """Write the recipe into its run, and tell which settings it changes there, of those that it may change."""
     then = load_recipe(run.recipe) if run.recipe.is_file() else recipe
     atomic_write(run.recipe, dump_recipe(recipe))
     if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from sonorant.corpus.making import ShardSummary, check_recordings, finished, mak
 from sonorant.corpus.plan import ShardPlan, fingerprint, fingerprint_of_skipped, plan_shards
 from sonorant.corpus.readers import list_corpus
 from sonorant.corpus.splits import speakers_in_common, unused_splits
+from sonorant.corpus.stored import NOTHING, Stored
 from sonorant.corpus.tokenizer import check_trained_units, read_tokenizer
 from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
@@ -66,37 +67,31 @@ def prepare(
     strict: bool = False,
     lenient: bool = False,
     progress: Progress,
-    elsewhere: Collection[str] = (),
+    stored: Stored = NOTHING,
 ) -> Prepared:
     """Make what is missing in `run.shards`; shards of another plan are removed first.
 
     lenient: leave out lines of the corpus' description that cannot be used, and list them as skipped.
-    elsewhere: finished shards of the plan in `run.shards` that are stored elsewhere; if all are finished, it is done,
-    and the card stays as it is there.
+    stored: what a store has of the run; shards that are finished there count, and the card stays as it is there.
     Raises BadCorpus for a corpus that is unusable (with `strict`: has any unusable recording), before anything is
     written for one whose description has faults; BadRun for a tokenizer with other units than those of the run's
     checkpoints, and for other recordings than those; Unavailable when the disk refuses, and what was finished is kept.
     """
     listing = list_corpus(recipe.corpus, data_folder, lenient=lenient)
     if (tokenizer := read_tokenizer(recipe.text, data_folder)) is not None:
-        check_trained_units(tokenizer, run)
+        check_trained_units(tokenizer, run, stored)
     listed = [*listing.skipped, *listing.faults]
     mark = {"count": len(listed), "fingerprint": fingerprint_of_skipped(listing, data_folder)}
-    state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), elsewhere)
+    state = _State(run.shards, fingerprint(recipe, listing, data_folder, tokenizer), stored)
+    _refuse_if_trained_on_others(run, state, data_folder)
     if (found := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
         card = _warned(_relisted(found, listed, mark), recipe.corpus, listing)
         done = tuple(Skipped(**entry) for entry in card["skipped"])
         _refuse_if_strict(done, strict)
-        if card != found and not elsewhere:
+        if card != found and not stored.shards:
             state.write_card(card)
         return Prepared(card, done, 0)
-    if run.is_trained and state.is_of_others():
-        raise BadRun(
-            f"{run.shards}: the checkpoints in {run.checkpoints} are of other recordings, or files of another time, "
-            f"than those in {data_folder}; give the folder of those with --data, or train into another run folder; to "
-            f"go on with these, remove {run.shards} first"
-        )
     state.begin()
     # After the old shards are removed, so that a recipe and a card in one folder belong together.
     atomic_write(run.recipe, dump_recipe(recipe))
@@ -204,7 +199,7 @@ class _State:
 
     folder: Path
     fingerprint: str
-    elsewhere: Collection[str]
+    stored: Stored
 
     def finished(self) -> dict[str, Any] | None:
         """Return the card if everything of this plan is there."""
@@ -212,7 +207,7 @@ class _State:
         names = plan.get("shards")
         if plan.get("fingerprint") != self.fingerprint or not names:
             return None
-        if not all(name in self.elsewhere or finished(self.folder, name) for name in names):
+        if not all(name in self.stored.shards or finished(self.folder, name) for name in names):
             return None
         try:
             read_units(self.folder / "units.json")
@@ -254,6 +249,21 @@ class _State:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _refuse_if_trained_on_others(run: RunFolder, state: _State, data_folder: Path) -> None:
+    """Raise BadRun if the run has checkpoints, here or in its store, whose shards are of another plan."""
+    if state.stored.trained_on not in (None, state.fingerprint):
+        shards, checkpoints = f"{state.stored.url}/shards", f"{state.stored.url}/checkpoints"
+    elif run.is_trained and state.is_of_others():
+        shards, checkpoints = f"{run.shards}", f"{run.checkpoints}"
+    else:
+        return
+    raise BadRun(
+        f"{shards}: the checkpoints in {checkpoints} are of other recordings, or files of another time, than those in "
+        f"{data_folder}; give the folder of those with --data, or train into another run folder; to go on with these, "
+        f"remove {shards} first"
+    )
 
 
 def _refuse_if_strict(skipped: Sequence[Skipped], strict: bool) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sonorant.corpus.stored import Stored
 from sonorant.errors import BadCorpus, BadRun
 from sonorant.run_folder import RunFolder
 from sonorant.text.section import TextRecipe
@@ -30,12 +31,13 @@ def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
     return units
 
 
-def check_trained_units(tokenizer: Units, run: RunFolder) -> None:
-    """Raise BadRun if the run has checkpoints of a model with other units than the tokenizer's."""
+def check_trained_units(tokenizer: Units, run: RunFolder, stored: Stored) -> None:
+    """Raise BadRun if the run's checkpoints, here or in its store, have other units than the tokenizer."""
     path = run.shards / "units.json"
-    if path.is_file() and run.is_trained:
+    if path.is_file() and (run.is_trained or stored.trained_on is not None):
         try:
             trained = read_units(path)
         except BadCorpus as error:
             raise BadRun(f"{error}; to have those of text.tokenizer, remove it and prepare the run again") from error
-        trained.check_same(tokenizer, f"{path}, of the checkpoints in {run.checkpoints}", "text.tokenizer")
+        where = run.checkpoints if run.is_trained else stored.url
+        trained.check_same(tokenizer, f"{path}, of the checkpoints in {where}", "text.tokenizer")

@@ -40,6 +40,7 @@ __all__ = [
     "Checkpoints",
     "Progress",
     "best_first",
+    "check_identity",
     "check_recipe",
     "load_checkpoint",
     "with_layers",
@@ -79,7 +80,7 @@ class Checkpoints:
         """
         newest = next((saved for saved in reversed(self._saved()) if saved.identity), None)
         if newest is not None and newest.identity:  # before it fences the gang that trains here
-            _check_identity(newest.path, newest.identity, expected)
+            check_identity(newest.path, newest.identity, expected)
         generation = self.next_generation(above)
         sweep(self._folder)
         checkpoint = self.latest(expected)
@@ -114,7 +115,7 @@ class Checkpoints:
             except BadCheckpoint as error:
                 self._warn(f"{error}; it is skipped")
                 continue
-            _check_identity(saved.path, checkpoint.identity, expected)
+            check_identity(saved.path, checkpoint.identity, expected)
             return checkpoint
         if found:
             self._warn(f"{self._folder}: none of {len(found)} checkpoints is complete; there is nothing to resume from")
@@ -183,6 +184,15 @@ def check_recipe(folder: Path, recipe: Recipe, warn: Callable[[str], None]) -> N
     Checkpoints(folder, keep=1, warn=warn).latest(identity(recipe))
 
 
+def check_identity(checkpoint: Path | str, then: Identity, now: Identity) -> None:
+    """Raise BadCheckpoint, naming the checkpoint, if a run may not change from the recipe `then` to `now`."""
+    if found := first_differences(then, now):
+        raise BadCheckpoint(
+            f"{checkpoint}: made with another recipe: {found}; train into another run folder, or go back to the old "
+            "recipe"
+        )
+
+
 def load_checkpoint(folder: Path, which: str) -> Checkpoint:
     """Return the checkpoint "best" (on dev; the latest if dev was never evaluated), "latest", or of a step's number.
 
@@ -231,10 +241,3 @@ def _named(folder: Path, pointer: str) -> Path | None:
     file = folder / pointer
     path = folder / file.read_text().strip() if file.exists() else None
     return path if path is not None and path.is_dir() else None
-
-
-def _check_identity(path: Path, then: Identity, now: Identity) -> None:
-    if found := first_differences(then, now):
-        raise BadCheckpoint(
-            f"{path}: made with another recipe: {found}; train into another run folder, or go back to the old recipe"
-        )

@@ -12,6 +12,7 @@ from rigs.small_corpus import RATE_HZ, digits_recipe, tone
 from sonorant.corpus.card import render
 from sonorant.corpus.preparing import Prepared, prepare
 from sonorant.corpus.shards import SPLITS, ShardSet
+from sonorant.corpus.stored import Stored
 from sonorant.errors import BadCorpus, BadRun, Unavailable
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
@@ -237,11 +238,11 @@ def test_the_card_and_strict_follow_recordings_that_are_no_utterances(corpus: Pa
     with pytest.raises(BadCorpus, match=r"1 recording\(s\) cannot be used.*notes.wav"):
         run(digits_recipe(), corpus, strict=True)
     assert contents(shards) == before
-    elsewhere = [name for name in before if name.endswith(".tfrecord")]
+    stored = Stored(shards=[name for name in before if name.endswith(".tfrecord")])
     for name in before:
         if name.endswith((".tfrecord", ".summary.json")):
             (shards / name).rename(shards.parent / name)
-    prepared = run(digits_recipe(), corpus, elsewhere=elsewhere)
+    prepared = run(digits_recipe(), corpus, stored=stored)
     assert (prepared.made, [entry.recording for entry in prepared.skipped]) == (0, [str(stray)])
     assert (shards / "card.json").read_bytes() == before["card.json"]
     for name in before:

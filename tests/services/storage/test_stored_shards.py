@@ -1,6 +1,7 @@
 """Shards that one machine makes and others read, with only a store in common."""
 
 import json
+import os
 import time
 
 import pytest
@@ -12,8 +13,10 @@ from services.storage.run import open_run
 from sonorant.cli.prepare import command as prepare
 from sonorant.corpus.prepared import check_prepared
 from sonorant.corpus.shards import SPLITS, ShardSet
-from sonorant.errors import BadCorpus, BadShard
+from sonorant.errors import BadCorpus, BadRun, BadShard
 from sonorant.recipe.loading import dump_recipe
+from sonorant.training.checkpoints import BadCheckpoint
+from sonorant.training.identity import identity
 
 RECIPE = digits_recipe()
 
@@ -23,14 +26,25 @@ def data(tmp_path):
     return write_digits(tmp_path / "data")
 
 
-def prepared(tmp_path, data, url, where, recipe=RECIPE):
-    """Run `sonorant prepare` with a folder of its own; return what it said."""
+def preparing(tmp_path, data, url, where, recipe=RECIPE):
+    """Run `sonorant prepare` with a folder of its own; return how it ended."""
     file = tmp_path / "given.yaml"
     file.write_text(dump_recipe(recipe))
     arguments = ["--recipe", str(file), "--data", str(data), "--run", str(tmp_path / where), "--jobs", "1"]
-    done = CliRunner().invoke(prepare, [*arguments, "--store", url], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    return CliRunner().invoke(prepare, [*arguments, "--store", url])
+
+
+def prepared(*arguments, **options):
+    """Return what `preparing` said once it succeeded."""
+    done = preparing(*arguments, **options)
+    assert done.exit_code == 0, (done.output, done.exception)
     return done.output
+
+
+def trained(store, recipe=RECIPE):
+    """Put into a store what one finds there of the newest checkpoint, but its weights."""
+    store.write("checkpoints/step-00000002/state.json", json.dumps({"identity": identity(recipe)}).encode())
+    store.write("checkpoints/latest", b"step-00000002")
 
 
 def records(run, split="train"):
@@ -69,6 +83,36 @@ def test_shards_of_another_plan_take_the_place_of_the_old(tmp_path, data, url):
     reader.pull_shards()
     check_prepared(other, reader.folder)
     assert records(reader) == list(ShardSet.open(tmp_path / "another" / "shards", "train")) != before
+
+
+@pytest.mark.parametrize("folder", ["maker", "another"])
+def test_shards_that_the_stores_checkpoints_are_of_are_not_replaced(tmp_path, data, url, folder):
+    prepared(tmp_path, data, url, "maker")
+    store = ObjectStore(url, 0)
+    trained(store)
+    before = store.read("shards/plan.json")
+    assert "nothing to do" in prepared(tmp_path, data, url, folder)
+    os.utime(next(data.rglob("*.wav")), (1, 1))
+    refused = preparing(tmp_path, data, url, folder)
+    assert isinstance(refused.exception, BadRun)
+    assert str(refused.exception).startswith(f"{url}/shards: the checkpoints in {url}/checkpoints are of other")
+    assert store.read("shards/plan.json") == before
+    store.remove(["shards/plan.json"])
+    assert "shard(s) made" in prepared(tmp_path, data, url, "third")
+
+
+def test_a_recipe_that_the_stores_checkpoints_cannot_go_on_with_is_refused(tmp_path, data, url):
+    prepared(tmp_path, data, url, "maker")
+    store = ObjectStore(url, 0)
+    trained(store)
+    before = store.read("recipe.yaml")
+    larger = RECIPE.model_copy(update={"model": RECIPE.model.model_copy(update={"cells": 99})})
+    refused = preparing(tmp_path, data, url, "another", larger)
+    assert isinstance(refused.exception, BadCheckpoint)
+    assert str(refused.exception).startswith(f"{url}/checkpoints/step-00000002: made with another recipe: model.cells")
+    assert store.read("recipe.yaml") == before
+    store.write("checkpoints/step-00000002/state.json", b"{dama")  # a trainer passes over it, too
+    prepared(tmp_path, data, url, "another", larger)
 
 
 def test_shards_are_there_when_all_are_and_gone_when_the_first_goes(tmp_path, data, url, monkeypatch):
