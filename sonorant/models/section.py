@@ -38,6 +38,15 @@ class LstmCtcRecipe(ConvolvedSection):
         "frame", description="What is drawn for: every frame, or an utterance as a whole."
     )
 
+    def check_unrolled(self, found: str) -> None:
+        """See `ModelSection`: one mask lasts for all chunks of an utterance."""
+        super().check_unrolled(found)
+        if self.dropout_over != "frame":
+            raise ValueError(
+                f"{found}draws dropout chunk by chunk; found model.dropout_over={self.dropout_over}, whose mask lasts "
+                "for an utterance; set it to frame"
+            )
+
     @property
     def fewest_layers(self) -> int | None:
         """See `ModelSection`: the first and the top one."""

@@ -53,6 +53,9 @@ class ModelSection(Section):
     def check(self, features: FeaturesRecipe, frame_bins: int) -> None:
         """Raise ValueError if the model cannot be of these features, frames of so many bins."""
 
+    def check_unrolled(self, found: str) -> None:
+        """Raise ValueError, which begins with `found`, if truncated unrolling would train another model than this."""
+
 
 class NormalisedSection(ModelSection):
     """A model whose encoder receives features of a level, and less a mean, of the recipe's choice."""
@@ -103,3 +106,11 @@ class ConvolvedSection(NormalisedSection):
         for convolution in (self.convolution, self.convolution_2d):
             if convolution is not None:
                 convolution.check(features, frame_bins)
+
+    def check_unrolled(self, found: str) -> None:
+        """See `ModelSection`: batch normalisation counts what pads a tail."""
+        if self.framing.tail and self.convolution_2d is not None and self.convolution_2d.batch_normalisation:
+            raise ValueError(
+                f"{found}would normalise the padding behind utterances of this family; set "
+                "model.convolution_2d.batch_normalisation to false, or unroll_vectors to 0"
+            )
