@@ -31,6 +31,11 @@ __all__ = ["NgramFusion", "Prior", "Scorer", "WrongVocabulary", "load_scorer"]
 
 _SHOWN = 5  # tokens that an error names
 _SHARED = 0.5  # less of the tokens in common is another vocabulary
+_OF_UNITS = "one of units and sentence ends, of `sonorant lm --order 1` from transcripts spelt in units"
+_REMEDY = (
+    "train the language model on transcripts that are normalised like the corpus (jamo: decomposed likewise), and give "
+    "decoding.lm.tokens: words or units"
+)
 # Of a phrase: search by frame limits what a step may gain, or take back, to 300.
 _MOST_BOOST = 200.0
 _NOTHING = -99.0  # log10 that stands for probability 0, or for that of an `<unk>` that a model has not
@@ -235,7 +240,7 @@ def _check_phrase(words: str, phrase: str, units: Units, known: set[str]) -> Non
 def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
     """Return the language model's token for each unit; none if its words consist of several units."""
     if units.kind == "words" or fusion.tokens == "units":
-        return [fusion.model.index(token) for token in _known(units, fusion.model, "language model")]
+        return [fusion.model.index(token) for token in _known(units, fusion.model, "language model", _REMEDY)]
     letters = set("".join(units.symbols))
     words = [word for word in map(fusion.model.word, range(fusion.model.size)) if not word.startswith("<")]
     marked = [word for word in words if WORD_START in word]
@@ -245,15 +250,17 @@ def _tokens(units: Units, fusion: NgramFusion) -> list[int]:
             "one of units; give decoding.lm.tokens: units"
         )
     foreign = [word for word in words if not letters.issuperset(word)]
-    _agree(foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}")
+    _agree(
+        foreign, len(words), "words of the language model", f"cannot be spelled by the model's {units.kind}", _REMEDY
+    )
     return []
 
 
-def _known(units: Units, model: NgramModel, name: str) -> list[str]:
+def _known(units: Units, model: NgramModel, name: str, remedy: str) -> list[str]:
     """Return the token of each unit; raises WrongVocabulary if the model lacks most of them."""
     tokens = [_token(symbol) for symbol in units.symbols]
     foreign = [token for token in tokens if not model.index(token)]
-    _agree(foreign, units.size, f"{units.kind} of the model", f"are not in the {name}")
+    _agree(foreign, units.size, f"{units.kind} of the model", f"are not in the {name}", remedy)
     return tokens
 
 
@@ -267,22 +274,19 @@ def _log_prior(model: NgramModel, units: Units) -> NDArray[np.float64]:
 
     Raises WrongVocabulary for a label without probability, which would gain more by the subtraction than any other.
     """
-    labels = [*_known(units, model, "prior"), "</s>"]
+    labels = [*_known(units, model, "prior", f"expected {_OF_UNITS}"), "</s>"]
     prior: NDArray[np.float64] = model.unigrams(labels).astype(np.float64)
     if without := [labels[i] for i in np.flatnonzero(prior <= _NOTHING)]:
         raise WrongVocabulary(
             f"{len(without)} of {len(labels)} labels have no probability in the prior, such as "
-            f"{', '.join(map(repr, without[:_SHOWN]))}, and neither has <unk>: expected one of units and sentence "
-            "ends, of `sonorant lm --order 1` from transcripts spelt in units"
+            f"{', '.join(map(repr, without[:_SHOWN]))}, and neither has <unk>: expected {_OF_UNITS}"
         )
     return prior * math.log(10)
 
 
-def _agree(foreign: list[str], total: int, what: str, fault: str) -> None:
+def _agree(foreign: list[str], total: int, what: str, fault: str, remedy: str) -> None:
     if total - len(foreign) < _SHARED * total:
         shown = ", ".join(map(repr, foreign[:_SHOWN]))
         raise WrongVocabulary(
-            f"{len(foreign)} of {total} {what} {fault}, such as {shown}: one was made for another vocabulary; "
-            "train the language model on transcripts that are normalised like the corpus (jamo: decomposed likewise), "
-            "and give decoding.lm.tokens: words or units"
+            f"{len(foreign)} of {total} {what} {fault}, such as {shown}: one was made for another vocabulary; {remedy}"
         )

@@ -204,7 +204,9 @@ def test_hypotheses_of_a_state_are_extended_in_any_order(model):
 
 
 def test_a_prior_of_another_vocabulary_is_refused(model):
-    with pytest.raises(WrongVocabulary, match=r"2 of 2 words of the model are not in the prior.*'ONE'"):
+    with pytest.raises(
+        WrongVocabulary, match=r"2 of 2 words of the model are not in the prior.*'ONE'.*; expected one of units"
+    ):
         Scorer(Units("words", ("ONE", "TWO")), prior=Prior(model, 0.3))
 
 
