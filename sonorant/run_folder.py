@@ -29,8 +29,8 @@ class RunFolder:
 
     @property
     def is_trained(self) -> bool:
-        """Whether there are checkpoints."""
-        return self.checkpoints.is_dir() and any(self.checkpoints.iterdir())
+        """Whether there are checkpoints; the folder is there from the beginning of a training."""
+        return any(self.checkpoints.glob("step-*"))
 
     @property
     def exports(self) -> Path:
@@ -59,7 +59,7 @@ class RunFolder:
 
     @property
     def metrics(self) -> Path:
-        """JSON lines, each with a `kind`: step, dev, alignment, stages."""
+        """JSON lines, each with a `kind` (`sonorant.report.journal`)."""
         return self.path / "metrics.jsonl"
 
     @property

@@ -154,9 +154,14 @@ def test_runs_with_one_corpus_seed_have_the_same_shards_whatever_their_own(corpu
 
 
 def test_a_trained_run_keeps_its_shards_when_recordings_are_others(corpus: Path, shards: Path) -> None:
+    checkpoints = shards.parent / "checkpoints"
     run(digits_recipe(), corpus)
+    checkpoints.mkdir()
+    (checkpoints / "generation").write_text("1")  # of a training that ended before its first checkpoint
+    os.utime(next(corpus.rglob("*.wav")), (2, 2))
+    assert run(digits_recipe(), corpus).made
     before = contents(shards)
-    (shards.parent / "checkpoints" / "step-00000001").mkdir(parents=True)
+    (checkpoints / "step-00000001").mkdir()
     os.utime(next(corpus.rglob("*.wav")), (1, 1))
     with pytest.raises(BadRun, match=r"shards: the checkpoints in .* are of other recordings.*remove .*shards first"):
         run(digits_recipe(), corpus)
