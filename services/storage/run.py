@@ -48,6 +48,11 @@ class SharedRun:
             _must_be_there(self.folder.recipe)
         return load_recipe(path or self.folder.recipe)
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether the run has a checkpoint."""
+        return self.folder.is_trained
+
     def check_recipe(self, recipe: Recipe, warn: Callable[[str], None]) -> None:
         """Raise BadCheckpoint if training with `recipe` cannot resume from the run's newest complete checkpoint.
 
@@ -122,6 +127,11 @@ class StoredRun(SharedRun):
         if path is None:
             self._pull_file(self.folder.recipe)
         return super().recipe(path)
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the folder or the store has a checkpoint."""
+        return self.folder.is_trained or is_trained(self._store)
 
     def check_recipe(self, recipe: Recipe, warn: Callable[[str], None]) -> None:
         """Check the folder's newest checkpoint, and the store's, of which no weights are pulled."""

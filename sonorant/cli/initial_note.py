@@ -1,6 +1,6 @@
 """What a training begins with: of `training.init_from` the weights that match, and those that do not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
@@ -11,23 +11,27 @@ _SHOWN = 8
 
 
 class InitialNote:
-    """Says it once, as soon as the trainer has written it; of a training that goes on it was said before."""
+    """Says it once, as soon as the trainer has written it.
 
-    def __init__(self, run: RunFolder, begins_with: str, say: Callable[[str], None]) -> None:
-        """begins_with: the recipe's `training.init_from`; empty: nothing is ever said."""
+    begins: whether the training begins with other weights: `training.init_from` is set, and it has no checkpoint.
+    """
+
+    def __init__(self, run: RunFolder, begins: bool, say: Callable[[str], None]) -> None:
         self._run, self._say = run, say
-        self._awaited = bool(begins_with) and not _has_begun(read_journal(run.metrics))
+        self._awaited = begins
+        self._before = len(self._lines()) if begins else 0  # of trainings that ended without a checkpoint
 
     def look(self) -> None:
-        """Say it if it is there; it comes before the first step, behind which the journal is not read again."""
-        if self._awaited and _has_begun(journal := read_journal(self._run.metrics)):
+        """Say it if it is there; it comes before the first checkpoint, behind which the journal is not read again."""
+        if not self._awaited:
+            return
+        self._awaited = not self._run.is_trained
+        if len(lines := self._lines()) > self._before:
             self._awaited = False
-            for line in journal["initial"][-1:]:
-                self._say(_told(line))
+            self._say(_told(lines[-1]))
 
-
-def _has_begun(journal: Mapping[str, list[Line]]) -> bool:
-    return bool(journal["initial"] or journal["step"])
+    def _lines(self) -> list[Line]:
+        return read_journal(self._run.metrics)["initial"]
 
 
 def _told(line: Line) -> str:

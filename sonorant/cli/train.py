@@ -25,6 +25,7 @@ from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
 
 if TYPE_CHECKING:
+    from services.storage.run import SharedRun
     from sonorant.decoding.neural_fusion import NeuralModel
     from sonorant.recipe import Recipe
     from sonorant.v1 import coordinator_pb2 as pb
@@ -90,7 +91,7 @@ def command(
             check_splits(run, shared.open_shards)
             data_folder = data_folder_or_here(data)
             check_noise_folders(chain.from_iterable(stage.folders for stage in recipe.stages), data_folder)
-            _train(recipe, run, data_folder, store_url, lenient, verbose)
+            _train(recipe, shared, data_folder, store_url, lenient, verbose)
 
 
 def _take_over(recipe: "Recipe", run: RunFolder) -> None:
@@ -118,14 +119,17 @@ def _check_search(recipe: "Recipe", run: RunFolder) -> None:
     load_scorer(read_units(run.shards / "units.json"), decoding, recipe.text, Path(), load_neural)
 
 
-def _train(recipe: "Recipe", run: RunFolder, data_folder: Path, store_url: str, lenient: bool, verbose: bool) -> None:
-    """Train in a run folder, its lock held."""
+def _train(
+    recipe: "Recipe", shared: "SharedRun", data_folder: Path, store_url: str, lenient: bool, verbose: bool
+) -> None:
+    """Train in a run's folder, its lock held."""
     from services.supervisor.cluster import Interrupted, LocalCluster
 
+    run, begins = shared.folder, bool(recipe.training.init_from) and not shared.is_trained
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as (show, say):
-            note = InitialNote(run, recipe.training.init_from, say)
+            note = InitialNote(run, begins, say)
 
             def observe(status: "pb.GetStatusResponse") -> None:
                 note.look()

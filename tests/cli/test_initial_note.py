@@ -12,7 +12,7 @@ def write(run, unmatched):
 
 def test_it_is_said_once_as_soon_as_it_is_there(tmp_path):
     run, said = RunFolder(tmp_path), []
-    note = InitialNote(run, "runs/base", said.append)
+    note = InitialNote(run, True, said.append)
     log = MetricsLog(run.metrics, 0.0)
     log.write("stages", {"time_s": 0.0})  # stages are told about while the trainer waits for examples
     log.close()
@@ -27,19 +27,22 @@ def test_it_is_said_once_as_soon_as_it_is_there(tmp_path):
     ]
 
 
-def test_a_training_that_goes_on_does_not_say_it_again(tmp_path):
+def test_a_training_that_begins_anew_without_a_checkpoint_says_it_again(tmp_path):
     run, said = RunFolder(tmp_path), []
-    write(run, [])
-    InitialNote(run, "runs/base", said.append).look()
+    write(run, ["of the first: [1] in the source, none here"])
+    note = InitialNote(run, True, said.append)
+    note.look()
     assert said == []
+    write(run, [])
+    note.look()
+    assert said == ["begins with 3 of 5 weights of runs/base"]
 
 
-def test_a_training_that_an_earlier_version_began_is_not_asked_again_and_again(tmp_path, monkeypatch):
+def test_behind_the_first_checkpoint_the_journal_is_not_read(tmp_path, monkeypatch):
     run, said = RunFolder(tmp_path), []
-    log = MetricsLog(run.metrics, 0.0)
-    log.write("step", {"time_s": 1.0, "step": 1})
-    log.close()
-    note = InitialNote(run, "runs/base", said.append)
+    note = InitialNote(run, True, said.append)
+    (run.checkpoints / "step-00000001").mkdir(parents=True)
+    note.look()
     monkeypatch.setattr("sonorant.cli.initial_note.read_journal", lambda path: 1 / 0)
     note.look()
     assert said == []
@@ -47,7 +50,7 @@ def test_a_training_that_an_earlier_version_began_is_not_asked_again_and_again(t
 
 def test_of_many_weights_without_a_match_some_are_named(tmp_path):
     run, said = RunFolder(tmp_path), []
-    note = InitialNote(run, "runs/base", said.append)
+    note = InitialNote(run, True, said.append)
     write(run, [f"w{i}: [1] in the source, [2] here" for i in range(20)])
     note.look()
     assert "w7: " in said[0]
@@ -55,6 +58,6 @@ def test_of_many_weights_without_a_match_some_are_named(tmp_path):
     assert said[0].endswith("; and 12 more in metrics.jsonl")
 
 
-def test_a_training_from_random_weights_reads_nothing(tmp_path, monkeypatch):
+def test_a_training_that_begins_with_none_reads_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("sonorant.cli.initial_note.read_journal", lambda path: 1 / 0)
-    InitialNote(RunFolder(tmp_path), "", print).look()
+    InitialNote(RunFolder(tmp_path), False, print).look()
