@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sonorant.recipe import Recipe
+from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.recipe.loading import load_recipe
 
@@ -12,23 +13,41 @@ __all__ = ["other_splits"]
 
 
 def other_splits(recipe: Recipe, others: Sequence[Path]) -> Iterator[str]:
-    """Yield a warning for each exported model of the recipe's corpus that was trained on other random splits of it.
+    """Yield a warning for each exported model of the recipe's corpus that was trained on other splits of it.
 
-    Its training has utterances, or speakers, of the run's test sets. Exports of other corpora are of no concern.
+    Its training may have utterances, or speakers, of the run's test sets. Exports of other corpora are of no concern.
     """
-    if recipe.of_text or recipe.corpus.split_by not in ("speaker", "utterance"):
+    if recipe.of_text:
         return
+    here = _dealt(recipe)
     for other in others:
         member = load_recipe(other / "recipe.yaml")
-        is_of_it = (member.corpus.reader, member.corpus.path) == (recipe.corpus.reader, recipe.corpus.path)
-        if is_of_it and _dealt(member) != _dealt(recipe):
+        there = _dealt(member)
+        if there != here and _source(member.corpus) == _source(recipe.corpus):
+            unlike = [key for key in there | here if there.get(key) != here.get(key)]
+            shown = "; ".join(f"{key} {_shown(there, key)}, here {_shown(here, key)}" for key in unlike)
             yield (
-                f"{other}: was trained on other splits of {recipe.corpus.path} (seed {corpus_seed(member)}, here "
-                f"{corpus_seed(recipe)}), so on some {recipe.corpus.split_by}s of this run's test sets, which do not "
-                "measure the ensemble; train its members with the same corpus.seed and corpus.splits"
+                f"{other}: was trained on other splits of {recipe.corpus.path} ({shown}), so perhaps on some of this "
+                "run's test sets, which then do not measure the ensemble; train its members with the same corpus.seed "
+                "and corpus.splits"
             )
 
 
-def _dealt(recipe: Recipe) -> tuple[int, dict[str, Any]]:
-    """Return what the test sets follow from."""
-    return corpus_seed(recipe), recipe.corpus.splits.model_dump(exclude={"train_fraction"})
+def _source(corpus: CorpusRecipe) -> tuple[str, Path]:
+    return corpus.reader, Path(corpus.path)
+
+
+def _dealt(recipe: Recipe) -> dict[str, Any]:
+    """Return what the test sets follow from, by key."""
+    corpus = recipe.corpus
+    dealt = {"by": corpus.split_by, "unseen_speakers": corpus.splits.unseen_speakers}
+    if corpus.split_by in ("speaker", "utterance"):
+        fractions = corpus.splits.model_dump(include={"dev_fraction", "test_fraction"})
+        return dealt | {"seed": corpus_seed(recipe)} | fractions
+    if corpus.split_by == "take" and corpus.strings is not None:
+        return dealt | corpus.strings.model_dump(include={"test_takes", "dev_takes"})
+    return dealt
+
+
+def _shown(dealt: dict[str, Any], key: str) -> str:
+    return str(dealt.get(key, "of none"))

@@ -17,7 +17,7 @@ def recipe_of(seed=1, **corpus):
 @pytest.mark.parametrize(
     ("own", "member", "said"),
     [
-        (recipe_of(1, **BY_SPEAKER), recipe_of(2, **BY_SPEAKER), "seed 2, here 1), so on some speakers of"),
+        (recipe_of(1, **BY_SPEAKER), recipe_of(2, **BY_SPEAKER), "(seed 2, here 1), so perhaps on some"),
         (recipe_of(1, **BY_SPEAKER), recipe_of(1, **BY_SPEAKER), ""),
         (recipe_of(1, **BY_SPEAKER), recipe_of(3, path="other", **BY_SPEAKER), ""),
         (
@@ -25,8 +25,13 @@ def recipe_of(seed=1, **corpus):
             recipe_of(1, splits=BY_SPEAKER["splits"] | {"train_fraction": 0.5}),
             "",
         ),  # whose test sets are the same
-        (recipe_of(1), recipe_of(2), "so on some utterances of this run's test sets"),
+        (recipe_of(1), recipe_of(2), "(seed 2, here 1)"),
         (recipe_of(1, splits={"by": "corpus"}), recipe_of(2, splits={"by": "corpus"}), ""),
+        (recipe_of(1, splits={"by": "corpus"}), recipe_of(1), "(by utterance, here corpus; "),
+        (recipe_of(1), recipe_of(1, splits={"by": "utterance"}), ""),
+        (recipe_of(1), recipe_of(2, path="./words"), "(seed 2, here 1)"),
+        (recipe_of(1), recipe_of(1, splits={"test_fraction": 0.2}), "(test_fraction 0.2, here 0.05)"),
+        (recipe_of(1, splits={"unseen_speakers": ["ann"]}), recipe_of(1), "(unseen_speakers (), here ('ann',))"),
     ],
 )
 def test_members_of_other_random_splits_are_told(tmp_path, own, member, said):
