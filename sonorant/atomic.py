@@ -167,8 +167,14 @@ def _remove_abandoned(path: Path) -> None:
     with suppress(OSError):
         for folder in path.parent.iterdir():
             found = _TEMPORARY.fullmatch(folder.name)
-            if found and found["name"] == path.name and not found["aside"] and folder.is_dir():
+            if found and found["name"] == path.name and not found["aside"] and _is_draft(folder):
                 _remove_unlocked(folder)
+
+
+def _is_draft(folder: Path) -> bool:
+    """Return whether a folder is as `mkdtemp` makes it: a user's own of such a name, say .corpus.original, is not."""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700 and found.st_uid == os.geteuid()
 
 
 def _remove_unlocked(folder: Path) -> None:

@@ -126,14 +126,15 @@ def test_a_folder_s_next_writer_removes_what_a_killed_one_left_and_nothing_of_on
     command, pipe = [sys.executable, "-c", script, str(tmp_path / "model")], subprocess.PIPE
     killed, alive = (subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2))
     names = [process.stdout.readline().strip() for process in (killed, alive) if process.stdout]
-    (tmp_path / ".models.abcd1234").mkdir()  # of another name
+    (tmp_path / ".models.abcd1234").mkdir(0o700)  # of another name
+    (tmp_path / ".model.original").mkdir()  # a user's own
     killed.kill()
     killed.communicate()
     with atomic_folder(tmp_path / "model") as folder:
         (folder / "weights").write_text("new")
-        assert sorted(os.listdir(tmp_path)) == sorted([names[1], ".models.abcd1234", folder.name])
+        assert sorted(os.listdir(tmp_path)) == sorted([names[1], ".models.abcd1234", ".model.original", folder.name])
     assert alive.communicate("")[0] == ""
-    assert (alive.returncode, sorted(os.listdir(tmp_path))) == (0, [".models.abcd1234", "model"])
+    assert (alive.returncode, sorted(os.listdir(tmp_path))) == (0, [".model.original", ".models.abcd1234", "model"])
     assert os.listdir(tmp_path / "model") == ["half"]
 
 
