@@ -111,10 +111,11 @@ def _pair(reference: Path, hypothesis: Path, format: Format | None) -> tuple[Tra
     references, hypotheses = read_pair(reference, hypothesis, format)
     read = references.format
     if references.doubtful:
-        other, first = ("plain", "part of the text") if read == "kaldi" else ("kaldi", "an id")
+        named = "trn" if read == "trn" else "kaldi"
+        other, part = ("kaldi", "an id") if read == "plain" else ("plain", "part of the text")
         click.echo(
-            f"{shown(reference)} and {shown(hypothesis)} fit kaldi and plain, and are read as {read}; give --format "
-            f"{other} if the first word of each line is {first}, else --format {read}",
+            f"{shown(reference)} and {shown(hypothesis)} fit {named} and plain, and are read as {read}; give --format "
+            f"{other} if the {'last' if read == 'trn' else 'first'} word of each line is {part}, else --format {read}",
             err=True,
         )
     return references, hypotheses

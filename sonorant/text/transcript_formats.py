@@ -38,12 +38,12 @@ def format_of(lines: list[str]) -> Format:
 
 
 def formats_of(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Format, Format], bool]:
-    """Return the formats of two files, and whether their lines fit both kaldi and plain."""
+    """Return the formats of two files, and whether their lines fit plain, too."""
     said, heard = (_first_words(lines) for lines in (reference, hypothesis))
     if not heard:
         return (format_of(reference), "plain"), False
     if _own_format(reference) == _own_format(hypothesis) == "trn":
-        return ("trn", "trn"), False
+        return ("trn", "trn"), not (_look_like_ids(_trn_ids(reference)) and _look_like_ids(_trn_ids(hypothesis)))
     if _is_jsonl(reference) or _is_jsonl(hypothesis):
         return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
     if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
@@ -82,6 +82,10 @@ def _own_format(lines: list[str]) -> Format | None:
     if _is_jsonl(lines):
         return "jsonl"
     return "trn" if all(_TRN.fullmatch(line) for line in lines if line.strip()) else None
+
+
+def _trn_ids(lines: list[str]) -> list[str]:
+    return [found["id"] for line in lines if (found := _TRN.fullmatch(line))]
 
 
 def _is_jsonl(lines: list[str]) -> bool:

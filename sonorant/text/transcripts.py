@@ -25,7 +25,8 @@ _SHOWN = 3  # ids that a message names at most
 class Transcripts:
     """The texts of one file by utterance, and the speakers and recordings that it names.
 
-    In plain files ids are line numbers. doubtful: the format was detected, and kaldi and plain both fit.
+    In plain files ids are line numbers. doubtful: the format was detected, and plain and kaldi or trn both
+    fit.
     """
 
     path: Path
@@ -54,7 +55,7 @@ def read_pair(reference: Path, hypothesis: Path, format: Format | None = None) -
     Files are trn where all lines of both end with an id in parentheses. Other ids are the same in both files, and each
     comes once. So first words are ids where they are the same, each once, and look like ids, or stand in another
     order, or there are many; else lines are plain. What does not look like ids (a digit or "_" in each word, other than
-    a number's) is `doubtful`. A hypothesis of blank lines is plain: nothing was recognised. Raises
+    a number's) is `doubtful`, of trn too. A hypothesis of blank lines is plain: nothing was recognised. Raises
     BadCorpus as `read_transcripts`.
     """
     paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis, may_be_blank=True))
@@ -68,7 +69,8 @@ def _read(path: Path, lines: list[str], format: Format) -> Transcripts:
     for number, entry in entries(path, lines, format):
         if entry.id in found.texts:
             raise BadCorpus(
-                f"{shown(path)}:{number}: id {entry.id!r} comes a second time; each utterance may stand once"
+                f"{shown(path)}:{number}: id {entry.id!r} comes a second time (format: {format}); each utterance may "
+                "stand once"
             )
         found.texts[entry.id] = entry.text
         if entry.speaker:

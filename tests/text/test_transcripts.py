@@ -62,6 +62,7 @@ _MANY = [f"{a}{b} x" for a in "abcd" for b in "efg"]
         ("u1 one\n", "one\n", "kaldi plain", False),
         ("good day (ann-1)\nyes (bob-2)\n", "yes (bob-2)\ngood (ann-1)\n", "trn trn", False),
         ("good day (ann-1)\nyes (bob-2)\n", "(ann-1)\n(bob-2)\n", "trn trn", False),
+        ("it was cold (monday)\nyes (noon)\n", "it was (monday)\nyes (noon)\n", "trn trn", True),
         ("good day (ann-1)\n", "good day\n", "plain plain", True),
         ('{"id": "ann", "text": "x"}', "x y (ann)\n", "jsonl trn", False),
         ('{"id": "ann", "text": "x"}', "ann x\n", "jsonl kaldi", False),
