@@ -21,7 +21,10 @@ def spelt(labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def highest(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the `count` highest of each row [..., n], highest first; of equal ones the earlier."""
+    """Return the indices of the `count` highest of each row [..., n], highest first.
+
+    Equal ones are in their order; which of those that equal the last are among them is arbitrary, yet the row's alone.
+    """
     if scores.shape[-1] > 4 * count:  # a partition of all is cheaper than to sort them
         among = np.sort(np.argpartition(-scores, count, -1)[..., :count], -1)
         order = np.argsort(-np.take_along_axis(scores, among, -1), -1, kind="stable")

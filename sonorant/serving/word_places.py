@@ -3,7 +3,7 @@
 A word's end, its last emission with the lag of the model's frames, is near its spoken end, whatever the units. Its
 start is found in the audio between the end of the word before and its first emission: at the onset after the last
 pause; without a pause, where the word before ends. Words that are emitted with one frame, as by attention, share the
-time until its end evenly.
+time until its end evenly; a word that is emitted within the lag of the first sample is at 0, without length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,8 @@ class WordPlaces:
     def corrected(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Return the hypotheses, of a search of the audio so far, with corrected places.
 
-        A word that is as it was in the latest hypotheses is the same object, so that writers may know it.
+        A word that is as it was in the latest hypotheses is the same object, so that writers may know it; one that
+        shares its frame with another is a new one.
         """
         before, self._known = self._known, _Known({}, {})
         return [replace(one, words=self._words(one, before)) for one in hypotheses]
