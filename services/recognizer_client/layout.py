@@ -46,7 +46,7 @@ _CAPTIONS: dict[Format, Callable[[StreamedTranscript], str]] = {
 
 def _text(prefix: str, transcript: StreamedTranscript, layout: Layout) -> str:
     if layout.nbest > 1:
-        lines = [f"{prefix}{text}  ({confidence:.3f})" for text, confidence in transcript.alternatives]
+        lines = [f"{prefix}{one.text}  ({one.confidence:.3f})" for one in transcript.alternatives]
     else:
         lines = [f"{prefix}{transcript.text}"]
     if layout.words:
@@ -60,7 +60,7 @@ def _fields(transcript: StreamedTranscript) -> dict[str, object]:
     return {
         "text": transcript.text,
         "words": [asdict(word) for word in transcript.words],
-        "alternatives": [{"text": text, "confidence": confidence} for text, confidence in transcript.alternatives],
+        "alternatives": [asdict(one) for one in transcript.alternatives],
         "model": transcript.model,
         "audio_s": transcript.audio_s,
         "first_interim_s": interim[0] if interim else None,

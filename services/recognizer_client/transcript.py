@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from sonorant.v1 import recognizer_pb2 as pb
 
-__all__ = ["RecognizedWord", "StreamEvent", "StreamedTranscript", "join_alternatives", "join_events", "read_event"]
+__all__ = [
+    "Alternative",
+    "RecognizedWord",
+    "StreamEvent",
+    "StreamedTranscript",
+    "join_alternatives",
+    "join_events",
+    "read_event",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +27,26 @@ class RecognizedWord:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the N best transcripts, with its confidence in [0, 1]."""
+
+    text: str
+    confidence: float
+    words: tuple[RecognizedWord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamEvent:
     """A result as it arrived.
 
-    alternatives: transcripts with their confidence, best first; `text` and `words` are the best's.
+    alternatives: best first; `text` and `words` are the best's.
     """
 
     arrival_s: float
     is_final: bool
     text: str
     words: tuple[RecognizedWord, ...]
-    alternatives: tuple[tuple[str, float], ...]
+    alternatives: tuple[Alternative, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,7 @@ class StreamedTranscript:
 
     text: str
     words: tuple[RecognizedWord, ...]
-    alternatives: tuple[tuple[str, float], ...]
+    alternatives: tuple[Alternative, ...]
     events: tuple[StreamEvent, ...]
     model: str
     audio_s: float
@@ -53,39 +70,41 @@ class StreamedTranscript:
 def read_event(response: pb.StreamingRecognizeResponse, arrival_s: float, begin_s: float = 0.0) -> StreamEvent:
     """Parse a response that arrived at `arrival_s`; begin_s: where its stream begins in the audio."""
     result = response.results[0]
-    best = result.alternatives[0]
-    words = tuple(
-        RecognizedWord(
-            word.word,
-            begin_s + word.start_offset.ToMicroseconds() / 1e6,
-            begin_s + word.end_offset.ToMicroseconds() / 1e6,
-            word.confidence,
-        )
-        for word in best.words
+    alternatives = tuple(
+        Alternative(one.transcript, one.confidence, tuple(_read_word(word, begin_s) for word in one.words))
+        for one in result.alternatives
     )
-    alternatives = tuple((alternative.transcript, alternative.confidence) for alternative in result.alternatives)
-    return StreamEvent(arrival_s, result.is_final, best.transcript, words, alternatives)
+    best = alternatives[0]
+    return StreamEvent(arrival_s, result.is_final, best.text, best.words, alternatives)
+
+
+def _read_word(word: pb.WordInfo, begin_s: float) -> RecognizedWord:
+    start_s, end_s = (offset.ToMicroseconds() / 1e6 for offset in (word.start_offset, word.end_offset))
+    return RecognizedWord(word.word, begin_s + start_s, begin_s + end_s, word.confidence)
 
 
 def join_events(events: Sequence[StreamEvent], model: str, audio_s: float, audio_end_s: float) -> StreamedTranscript:
     """Return the transcript of a recording, of all its results, the last one final; see StreamedTranscript."""
     finals = [event for event in events if event.is_final]
     alternatives = join_alternatives([event.alternatives for event in finals])
-    words = tuple(word for event in finals for word in event.words)
-    text, _ = alternatives[0]
+    best = alternatives[0]
     return StreamedTranscript(
-        text, words, alternatives, tuple(events), model, audio_s, audio_end_s, events[-1].arrival_s
+        best.text, best.words, alternatives, tuple(events), model, audio_s, audio_end_s, events[-1].arrival_s
     )
 
 
-def join_alternatives(pieces: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
+def join_alternatives(pieces: Sequence[Sequence[Alternative]]) -> tuple[Alternative, ...]:
     """Return the most probable transcripts of a whole, whose pieces are independent: as many as the longest list has.
 
-    pieces: transcripts and confidences of each, best first; at least one piece.
+    pieces: the alternatives of each, best first; at least one piece.
     """
     most = max(map(len, pieces))
     joined = list(pieces[0])
     for piece in pieces[1:]:
-        every = [(" ".join(filter(None, (a, b))), p * q) for a, p in joined for b, q in piece]
-        joined = sorted(every, key=lambda one: -one[1])[:most]
+        every = [
+            Alternative(" ".join(filter(None, (a.text, b.text))), a.confidence * b.confidence, a.words + b.words)
+            for a in joined
+            for b in piece
+        ]
+        joined = sorted(every, key=lambda one: -one.confidence)[:most]
     return tuple(joined)

@@ -52,6 +52,9 @@ def test_json_has_words_alternatives_and_latency(server, tmp_path):
     result = json.loads(line)
     assert result["text"] == " ".join(word["word"] for word in result["words"]) == result["alternatives"][0]["text"]
     assert len(result["alternatives"]) == 3
+    assert [" ".join(word["word"] for word in one["words"]) for one in result["alternatives"]] == [
+        one["text"] for one in result["alternatives"]
+    ]
     assert result["model"] == "babble/1"
     assert result["audio_s"] == pytest.approx(1.0)
     assert result["first_interim_s"] > 0

@@ -63,7 +63,9 @@ def test_a_whole_recording_is_recognized_as_its_stream(store):
 
     streamed, response = asyncio.run(run())
     (result,) = response.results
-    assert tuple((a.transcript, a.confidence) for a in result.alternatives) == streamed.alternatives
+    assert [(a.transcript, a.confidence) for a in result.alternatives] == [
+        (one.text, one.confidence) for one in streamed.alternatives
+    ]
     assert len(result.alternatives) == 4
     assert result.result_end_offset.ToMilliseconds() == 2000
     assert response.metadata.total_billed_duration.ToMilliseconds() == 2000

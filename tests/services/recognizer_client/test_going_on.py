@@ -8,7 +8,7 @@ from rigs.babble import RATE_HZ, murmur
 from rigs.recognizer import recognizer
 
 from services.recognizer_client.client import ask_model, connect, pcm16, stream_recording
-from services.recognizer_client.transcript import join_alternatives
+from services.recognizer_client.transcript import Alternative, join_alternatives
 from sonorant.serving import steps
 from sonorant.serving.session import Session, SessionOptions
 from sonorant.v1 import recognizer_pb2 as pb
@@ -62,9 +62,14 @@ def test_a_recording_beyond_the_limit_is_the_transcripts_of_its_pieces(store, kn
 
 
 def test_alternatives_of_pieces_are_joined_most_probable_first(store):
-    features = pb.RecognitionFeatures(max_alternatives=3)
+    features = pb.RecognitionFeatures(max_alternatives=3, enable_word_time_offsets=True)
     found = streamed(store, True, config=pb.RecognitionConfig(features=features))
     assert len(found.alternatives) == 3
-    assert found.alternatives[0][0] == found.text
-    joined = join_alternatives([[("a", 0.6), ("b", 0.4)], [("", 1.0)], [("c", 0.7), ("d", 0.3)]])
-    assert joined == (("a c", pytest.approx(0.42)), ("b c", pytest.approx(0.28)))
+    assert (found.alternatives[0].text, found.alternatives[0].words) == (found.text, found.words)
+    for one in found.alternatives:
+        assert " ".join(word.word for word in one.words) == one.text
+        assert [word.start_s for word in one.words] == sorted(word.start_s for word in one.words)
+    pieces = [[("a", 0.6), ("b", 0.4)], [("", 1.0)], [("c", 0.7), ("d", 0.3)]]
+    joined = join_alternatives([[Alternative(*one) for one in piece] for piece in pieces])
+    assert [one.text for one in joined] == ["a c", "b c"]
+    assert [one.confidence for one in joined] == pytest.approx([0.42, 0.28])

@@ -1,11 +1,11 @@
 import pytest
 
 from services.recognizer_client.live_line import live_line
-from services.recognizer_client.transcript import StreamEvent
+from services.recognizer_client.transcript import Alternative, StreamEvent
 
 
 def event(text, *, is_final=False):
-    return StreamEvent(arrival_s=0.0, is_final=is_final, text=text, alternatives=((text, 1.0),), words=())
+    return StreamEvent(arrival_s=0.0, is_final=is_final, text=text, alternatives=(Alternative(text, 1.0),), words=())
 
 
 def show_all(show, *events):
