@@ -14,7 +14,7 @@ from sonorant.corpus.shards import ShardSet
 from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.text.normalisation import first_number, normalise
 from sonorant.text.section import SUBWORDS, TextRecipe
-from sonorant.text.units import Units, count_words, units_of_words
+from sonorant.text.units import Units, count_words, fewer_pieces, units_of_words
 
 __all__ = ["command"]
 
@@ -59,10 +59,8 @@ def command(
     report = _report(out, units, counts)
     atomic_write(out, units.to_json())
     click.echo(report)
-    if units.kind in SUBWORDS and units.size < recipe.text.pieces:
-        click.echo(
-            f"text.pieces={recipe.text.pieces}: this text has no more than {units.size} {units.kind} pieces", err=True
-        )
+    if warning := fewer_pieces(recipe.text, units):
+        click.echo(warning, err=True)
     if left_out:
         click.echo(f"text.numbers=refuse: {len(left_out)} sentences have numbers, the first {left_out[0]!r}", err=True)
 

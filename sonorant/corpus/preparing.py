@@ -22,12 +22,11 @@ from sonorant.corpus.utterance import Listing, Scaled, Skipped, Utterance
 from sonorant.corpus.workers import Workers, open_workers
 from sonorant.errors import BadCorpus, BadRun, Unavailable
 from sonorant.recipe import Recipe
-from sonorant.recipe.corpus import CorpusRecipe
 from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.text.normalisation import normalise
-from sonorant.text.units import learn_units, read_units
+from sonorant.text.units import Units, fewer_pieces, learn_units, read_units
 
 __all__ = ["Prepared", "Progress", "prepare"]
 
@@ -54,7 +53,7 @@ class Prepared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What of the splits may not be meant."""
+        """What of splits and units may not be meant."""
         return tuple(self.card.get("warnings", ()))
 
 
@@ -86,7 +85,7 @@ def prepare(
     _refuse_if_trained_on_others(run, state, data_folder)
     if (found := state.finished()) is not None:
         atomic_write(run.recipe, dump_recipe(recipe))
-        card = _warned(_relisted(found, listed, mark), recipe.corpus, listing)
+        card = _warned(_relisted(found, listed, mark), recipe, listing, read_units(run.shards / "units.json"))
         done = tuple(Skipped(**entry) for entry in card["skipped"])
         _refuse_if_strict(done, strict)
         if card != found and not stored.shards:
@@ -104,7 +103,7 @@ def prepare(
     texts = _train_texts(summaries, skipped)
     units = tokenizer or learn_units(recipe.text, texts, corpus_seed(recipe))
     atomic_write(run.shards / "units.json", units.to_json())
-    card = _warned(describe(recipe, summaries, skipped) | {"listed": mark}, recipe.corpus, listing)
+    card = _warned(describe(recipe, summaries, skipped) | {"listed": mark}, recipe, listing, units)
     state.finish(card, [summary.name for summary in summaries])
     return Prepared(card, tuple(skipped), made)
 
@@ -121,10 +120,15 @@ def _relisted(card: dict[str, Any], listed: Sequence[Skipped], mark: dict[str, A
     return card | {"skipped": skipped, "listed": mark}
 
 
-def _warned(card: dict[str, Any], corpus: CorpusRecipe, listing: Listing) -> dict[str, Any]:
-    """Return the card with what of its splits may not be meant, under a key that it has only if there is any."""
+def _warned(card: dict[str, Any], recipe: Recipe, listing: Listing, units: Units) -> dict[str, Any]:
+    """Return the card with what of splits and units may not be meant, under a key that it has only if there is any."""
+    corpus = recipe.corpus
     speakers = {name: split["speakers"] for name, split in card["splits"].items()}
-    told = [unused_splits(corpus, listing.utterances), speakers_in_common(corpus, speakers)]
+    told = [
+        unused_splits(corpus, listing.utterances),
+        speakers_in_common(corpus, speakers),
+        fewer_pieces(recipe.text, units),
+    ]
     warnings = [warning for warning in told if warning]
     silent = {key: value for key, value in card.items() if key != "warnings"}
     return silent | {"warnings": warnings} if warnings else silent

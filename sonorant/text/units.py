@@ -20,7 +20,7 @@ from sonorant.text.section import SUBWORDS, TextRecipe
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
-__all__ = ["Kind", "Units", "count_words", "learn_units", "read_units", "units_of_words"]
+__all__ = ["Kind", "Units", "count_words", "fewer_pieces", "learn_units", "read_units", "units_of_words"]
 
 Kind = Literal["words", "characters", "bpe", "unigram"]
 
@@ -193,6 +193,13 @@ def units_of_words(recipe: TextRecipe, words: Counter[str], seed: int = 0) -> Un
         return Units("characters", tuple(sorted({_SPACE}.union(*words))), jamo=jamo)
     model = pieces.train(recipe.units, words, recipe.pieces, generator(seed, 0, recipe.units, "tokenizer"))
     return Units(recipe.units, pieces.symbols(pieces.load(model)), model, jamo)
+
+
+def fewer_pieces(recipe: TextRecipe, units: Units) -> str:
+    """Return a warning if a text had fewer pieces to offer than the recipe asks for; empty if it had enough."""
+    if recipe.tokenizer is not None or units.kind not in SUBWORDS or units.size >= recipe.pieces:
+        return ""
+    return f"text.pieces={recipe.pieces}: this text has no more than {units.size} {units.kind} pieces"
 
 
 def count_words(recipe: TextRecipe, texts: Iterable[str]) -> Counter[str]:

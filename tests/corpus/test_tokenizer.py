@@ -112,3 +112,11 @@ def test_transcripts_with_numbers_are_skipped_by_id_where_the_recipe_refuses_the
     assert _prepared(recipe, folder, shards) == [("u1", "its transcript 'in 1984' has '1984'; write it as it is read")]
     recipe, folder = _spoken(tmp_path, ["one", "in 1984"])
     assert _prepared(recipe, folder, shards) == []
+
+
+def test_pieces_that_the_text_does_not_offer_are_told(tmp_path: Path, shards: Path) -> None:
+    recipe, folder = _spoken(tmp_path, ["cab", "cabal"], units="bpe", pieces=300)
+    for _ in range(2):
+        prepared = prepare(recipe, folder, RunFolder(shards.parent), progress=lambda *_: None)
+        (warning,) = prepared.warnings
+        assert warning.startswith("text.pieces=300: this text has no more than ")
