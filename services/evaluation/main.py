@@ -22,6 +22,7 @@ from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.export.manifest import MANIFEST
 from sonorant.export.versions import newest_versions
+from sonorant.recipe.differences import first_differences
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
@@ -61,6 +62,7 @@ def _evaluate(
     newest = newest_versions(run.exports)
     document = _measured_before(run, newest)
     chosen = {one.name: one for one in settings.sets if document["subjects"].get(one.name) != subjects[one.name]}
+    _tell_of_replaced(chosen, document, console)
     folders = {name: write_test_set(run, data_folder, one) for name, one in chosen.items()}
     with (
         running_recognizer(run.exports, run.logs / "recognizer.log") as address,
@@ -76,6 +78,19 @@ def _evaluate(
             served = document["model"]
             if (newer := newest.get(served.partition("/")[0], served)) != served:
                 progress.say(f"{newer} is newer: {run.logs / 'recognizer.log'} says why it is not served")
+
+
+def _tell_of_replaced(chosen: Mapping[str, TestSetRecipe], document: _Document, console: Console) -> None:
+    """Tell, before they are gone, of sets that were measured by another definition under the same name."""
+    for name, one in chosen.items():
+        before = document["definitions"].get(name)
+        if before and (found := first_differences(before, one.model_dump(mode="json"))):
+            console.print(
+                f"{name}: replaces the set of this name that was measured ({found}); under another name both stay",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
 
 
 class _Progress(Progress):

@@ -25,7 +25,7 @@ def command(run: Path, data: Path | None, assignments: tuple[str, ...]) -> None:
     """Stream test sets to a recognizer of the exported model, and keep their outcomes for `sonorant report`.
 
     Sets that were measured with this model and these settings are not measured again; other sets of `--set` come
-    beside them.
+    beside them, but one of the same name replaces it, which is told.
 
     Exit codes: 65 no exported model, or a run, noise folder or test set that cannot be used; 69 the recognizer does not
     start, or goes; 78 a value of --set is wrong; 130 interrupted, the same command goes on behind the last whole set.

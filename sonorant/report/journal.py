@@ -13,7 +13,7 @@ Line: TypeAlias = dict[str, Any]
 def read_journal(path: Path) -> dict[str, list[Line]]:
     """Return the lines of each kind in order, less damaged lines.
 
-    Kinds: "initial", "step", "dev", "alignment", "stages", "end".
+    Kinds: "initial", "step", "skipped", "dev", "anneal", "alignment", "stages", "end".
     """
     lines: dict[str, list[Line]] = defaultdict(list)
     if not path.exists():

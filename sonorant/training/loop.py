@@ -248,6 +248,7 @@ class Trainer:
         self.progress.anneals += 1
         self.progress.dev_step = None  # the weights are others now
         self.progress.looks_without_better = 0
+        self.ports.reporter.annealed(self.progress, rate, best.progress.step)
 
     def _recognised(self, utterances: int) -> None:
         self.ports.on_iteration()

@@ -78,6 +78,10 @@ class Reporter:
             }
         )
 
+    def annealed(self, progress: Progress, rate: float, best_step: int) -> None:
+        """Report another rate of dropout, with which training goes on from the checkpoint of `best_step`."""
+        self._write("anneal", progress, {"dropout": rate, "from_step": best_step})
+
     def skipped(self, progress: Progress, utterances: list[str]) -> None:
         """Report the utterances of a step that was not finite, and skipped."""
         if self._log:

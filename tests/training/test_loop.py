@@ -105,6 +105,8 @@ def test_dropout_is_annealed_on_a_plateau_from_the_best_checkpoint_on(ledger, tm
     assert rates == pytest.approx([0.5, 0.5, 0.2, 0.2, 0.0, 0.0, 0.0])  # after the 1st, 3rd and 5th: best, 2 without
     assert restored == [6, 6]
     assert trainer.progress.anneals == 2
+    told = [(row["dropout"], row["from_step"]) for row in lines(tmp_path, "anneal")]
+    assert told == [(pytest.approx(0.2), 6), (0.0, 6)]
 
 
 def test_batches_that_waited_when_the_best_was_written_are_of_no_later_step(ledger, tmp_path):

@@ -128,6 +128,17 @@ def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencie
     assert {o["first_interim_ms"] for o in document["sets"]["more"]} == {None}
 
 
+def test_a_set_that_replaces_another_of_its_name_is_told(evaluated, tmp_path):
+    recipe, run, data = evaluated
+    copy = RunFolder(shutil.copytree(run.path, tmp_path / "run"))
+    other = EvaluationRecipe.model_validate({"paced": False, "sets": [{"name": "small", "split": "test"}]})
+    said = Console(file=io.StringIO(), width=200)
+    evaluate(recipe.model_copy(update={"evaluation": other}), copy, data, said)
+    replaced = "small: replaces the set of this name that was measured (split: dev then, test now); under another"
+    assert said.file.getvalue().startswith(replaced)
+    assert len(json.loads(copy.evaluation.read_text())["sets"]["small"]) == 6
+
+
 def test_an_evaluation_that_was_cut_off_goes_on_with_the_next_set(evaluated):
     recipe, run, data = evaluated
     whole = run.evaluation.read_text()
