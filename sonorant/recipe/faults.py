@@ -81,6 +81,10 @@ def _message(details: ErrorDetails, path: KeyPath, root: type[Section]) -> str:
             return f"found {tag!r}, expected one of {tags}{_nearest(tag, tags, cutoff)}"
         case "literal_error":
             return f"must be {details['ctx']['expected']}{_nearest(details['input'], details['ctx']['expected'])}"
+        case "string_pattern_mismatch":
+            return f"must match {details['ctx']['pattern']}"
+        case "too_short":
+            return f"must have at least {details['ctx']['min_length']} of them, found {details['ctx']['actual_length']}"
         case "model_type":
             return f"must be {_outline(sections_at(details['loc'], root))}"
         case _:

@@ -16,10 +16,10 @@ after another, and writes this page (`make results ROWS='digits-*'` for a part).
 are those of the runs' reports, kept in `docs/results/` without the runs.
 
 These are small corpora, for development: error rates compare systems, and say little about large ones. WER and CER are
-of streamed test sets, with a 95 % bootstrap interval over speakers or utterances; with several seeds,
-their mean with the least and the greatest. Trainings are limited by the minutes of their recipes, on processors that
-other work may have shared: where the last column is `max_minutes`, another machine makes more steps, and other error
-rates.
+of streamed test sets, with a 95 % bootstrap interval over speakers or utterances; with several seeds, their mean with
+the least and the greatest; a CER without one is of a report from before it had any. Trainings are limited by the
+minutes of their recipes, on processors that other work may have shared: where the last column is `max_minutes`, another
+machine makes more steps, and other error rates.
 """
 _EARLIER = "†"
 

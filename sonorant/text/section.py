@@ -20,7 +20,9 @@ class TextRecipe(Section):
     units: Literal["words", "characters", "bpe", "unigram"] = Field(
         "characters", description="What the model writes; bpe and unigram are sub-words (pieces)."
     )
-    pieces: int = Field(512, ge=32, le=65536, description="Size of the sub-word vocabulary (bpe and unigram only).")
+    pieces: int = Field(
+        512, ge=32, le=65536, description="Size of the sub-word vocabulary (bpe and unigram without a tokenizer only)."
+    )
     tokenizer: str | None = Field(
         None,
         description="File of `sonorant tokenizer` with the units, in place of units learnt from the split train; if "

@@ -90,7 +90,7 @@ def test_another_family_is_no_misspelled_one(tmp_path: Path, family: str, near: 
             "[{name: a, split: trian}]",
             "r.yaml:4: evaluation.sets[0].split=\"trian\": must be 'dev', 'test' or 'unseen_speaker'",
         ),
-        ("[]", "r.yaml:4: evaluation.sets: Tuple should have at least 1 item after validation, not 0"),
+        ("[]", "r.yaml:4: evaluation.sets: must have at least 1 of them, found 0"),
     ],
 )
 def test_a_list_is_too_short_only_where_no_item_of_it_is_at_fault(tmp_path: Path, sets: str, said: str) -> None:

@@ -88,7 +88,7 @@ def test_a_row_may_be_what_commands_make_of_another_one_s_run(tmp_path):
         ({"name": "S"}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.name=\"S\""),
         ({"recipe": "", "of": "Base", "commands": ["tune"]}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.of"),
         ({"recipe": "", "of": "s", "commands": ["tune 'x"]}, r"refers to \{s\} of seed 1"),
-        ({"seeds": []}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seeds: .* at least 1 item"),
+        ({"seeds": []}, r"systems\.yaml:\d+: corpora\[0\]\.systems\[0\]\.seeds: must have at least 1 of them, found 0"),
     ],
 )
 def test_a_wrong_list_is_refused_by_file_and_key(tmp_path, entry, said):
