@@ -33,9 +33,13 @@ def command(run: Path, data: Path | None, assignments: tuple[str, ...]) -> None:
     from rich.console import Console
 
     from services.evaluation.main import evaluate
+    from sonorant.export.run_model import best_is_newer
     from sonorant.recipe.loading import load_recipe
 
     folder = find_run(run)
+    if best_is_newer(folder):
+        newer = "the best checkpoint is newer than all exported versions, and is not measured"
+        click.echo(f"{newer}; `sonorant export --run {run}` exports it", err=True)
     evaluate(load_recipe(folder.recipe, _overrides(assignments)), folder, data_folder_or_here(data), Console())
 
 

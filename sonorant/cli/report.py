@@ -60,6 +60,8 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     models = {name: evaluation.get("models", {}).get(name, figures["model"]) for name in figures["wer"]}
     _tell(figures, models)
     _tell_newer(folder, set(models.values()))
+    if not chosen:
+        _tell_missing(folder, sections.keys() - figures["wer"].keys())
     measured = evaluation.get("definitions", {})
     for name in measured.keys() & figures["wer"].keys() & sections.keys():
         if measured[name] != sections[name]:
@@ -86,7 +88,8 @@ def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
 
 
 def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:
-    """Tell of versions that are newer than those that sets were measured with."""
+    """Tell of versions, or a checkpoint, that are newer than those that sets were measured with."""
+    from sonorant.export.run_model import best_is_newer
     from sonorant.export.versions import newest_versions
 
     newest = newest_versions(run.exports)
@@ -96,6 +99,18 @@ def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:
         newer = newest.get(name, model)
         if int(newer.partition("/")[2]) > int(version):
             click.echo(f"{newer} is newer than {model} and not measured; `{command}` measures it", err=True)
+    if best_is_newer(run):
+        command = f"sonorant export --run {run.path}"
+        click.echo(f"the best checkpoint is newer than all exported versions; `{command}` exports it", err=True)
+
+
+def _tell_missing(run: RunFolder, names: Iterable[str]) -> None:
+    for name in sorted(names):
+        click.echo(
+            f"{name}, a set of the recipe, is not measured with this model; `sonorant evaluate --run {run.path}` "
+            "measures it",
+            err=True,
+        )
 
 
 def _track(run: RunFolder, recipe: "Recipe", figures: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sonorant.export.manifest import BadExport, read_manifest
+from sonorant.export.manifest import MANIFEST, BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import load_recipe
@@ -12,7 +12,7 @@ from sonorant.text.units import read_units
 from sonorant.training.checkpoint_average import averaged_checkpoint
 from sonorant.training.identity import identity
 
-__all__ = ["export_run"]
+__all__ = ["best_is_newer", "export_run"]
 
 
 def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Sequence[Path] = ()) -> Export:
@@ -50,3 +50,20 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
     if others:
         return export_ensemble(model, others, recipe, units, run.exports, recordings)
     return export_model(model, recipe, units, run.exports, recordings)
+
+
+def best_is_newer(run: RunFolder) -> bool:
+    """Return whether the best checkpoint was written after the newest exported version, which is none of it.
+
+    False without checkpoints, or without an exported version that is whole.
+    """
+    recipe = load_recipe(run.recipe)
+    version, content = newest_version(run.exports / recipe.name)
+    manifest, pointer = run.exports / recipe.name / str(version) / MANIFEST, run.checkpoints / "best"
+    if not (content and pointer.is_file()):
+        return False
+    written = run.checkpoints / pointer.read_text().strip() / "manifest.json"
+    if not written.is_file() or written.stat().st_mtime <= manifest.stat().st_mtime:
+        return False
+    weights = averaged_checkpoint(run.checkpoints, "best", 1).evaluated
+    return content_sha256(weights, recipe, read_units(run.shards / "units.json")) != content

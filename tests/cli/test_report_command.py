@@ -9,6 +9,7 @@ from rigs.tracked_run import tracked, tracked_recipe
 from sonorant.cli.report import command
 from sonorant.corpus.preparing import prepare
 from sonorant.recipe.loading import dump_recipe
+from sonorant.recipe.training import EvaluationRecipe
 from sonorant.run_folder import RunFolder
 
 END = {
@@ -22,6 +23,7 @@ END = {
     "ledger": {},
 }
 HEARD = {"reference": "one two three four", "hypothesis": "one two four four", "first_interim_ms": 9, "final_ms": 20}
+OWN, OTHER = {"name": "heldout", "split": "test"}, {"name": "lunch", "split": "dev"}
 RIGHT = HEARD | {"hypothesis": HEARD["reference"]}
 
 
@@ -62,6 +64,15 @@ def test_a_version_that_was_exported_since_and_not_measured_is_told(tmp_path):
         line = f"tiny/2 is newer than tiny/1 and not measured; `sonorant evaluate --run {run.path}` measures it\n"
         assert (line in said.stderr) == told
         assert ") of 4 words by tiny/1\n" in said.stdout
+
+
+def test_a_set_of_the_recipe_that_is_not_measured_is_told_unless_others_are_chosen(tmp_path):
+    recipe = digits_recipe()
+    recipe = recipe.model_copy(update={"evaluation": EvaluationRecipe.model_validate({"sets": [OWN, OTHER]})})
+    run = reported_run(tmp_path, recipe)
+    told = "lunch, a set of the recipe, is not measured with this model; `sonorant evaluate --run "
+    assert told in report(run)
+    assert "is not measured" not in report(run, "evaluation.sets=[{name: heldout, split: test}]")
 
 
 def test_the_corpora_are_not_needed(tmp_path, monkeypatch):

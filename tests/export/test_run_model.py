@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -15,7 +16,7 @@ from sonorant.errors import BadCorpus, BadLanguageModel
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.other_decoding import export_with_decoding
-from sonorant.export.run_model import export_run
+from sonorant.export.run_model import best_is_newer, export_run
 from sonorant.lm.training import train
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe
@@ -55,6 +56,18 @@ def test_the_same_model_makes_no_new_version_another_does(run):
     exports = [export_run(run, which) for which in ("best", "10", "latest")]
     assert [(e.version, e.is_new) for e in exports] == [(1, True), (1, False), (2, True)]
     assert [e.path for e in exports] == [run.exports / "babble" / version for version in ("1", "1", "2")]
+
+
+def test_a_best_checkpoint_that_came_after_the_newest_version_is_told(run):
+    assert not best_is_newer(run)  # nothing is exported
+    old = export_run(run).path / "manifest.json"
+    assert not best_is_newer(run)
+    os.utime(old, (1, 1))
+    assert not best_is_newer(run)  # a checkpoint that was copied since, of the same weights
+    export_run(run, "latest")
+    assert not best_is_newer(run)  # somebody chose another
+    os.utime(run.exports / "babble" / "2" / "manifest.json", (1, 1))
+    assert best_is_newer(run)
 
 
 def test_the_same_model_with_decoding_that_was_tuned_stays_the_newest_version(run):
