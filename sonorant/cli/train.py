@@ -86,7 +86,7 @@ def command(
         check_prepared(recipe, run, first)
         shared.pull_totals()
         _check_search(recipe, run)
-        _take_over(recipe, run)
+        _take_over(recipe, shared)
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
             data_folder = data_folder_or_here(data)
@@ -94,13 +94,21 @@ def command(
             _train(recipe, shared, data_folder, store_url, lenient, verbose)
 
 
-def _take_over(recipe: "Recipe", run: RunFolder) -> None:
+def _take_over(recipe: "Recipe", shared: "SharedRun") -> None:
     """Write the recipe into its run, and tell which settings it changes there, of those that it may change."""
+    run = shared.folder
     then = load_recipe(run.recipe) if run.recipe.is_file() else recipe
     atomic_write(run.recipe, dump_recipe(recipe))
     if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
         with suppress(OSError):  # a full disk behind standard error stops no training
             click.echo(f"{run.recipe}: {found}", err=True)
+            source = recipe.training.init_from
+            if source not in ("", then.training.init_from) and shared.is_trained:
+                click.echo(
+                    f"training.init_from={source}: has no effect on a training that has begun; to begin with it, train "
+                    "into another run folder",
+                    err=True,
+                )
 
 
 def _check_search(recipe: "Recipe", run: RunFolder) -> None:

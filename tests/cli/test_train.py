@@ -153,6 +153,22 @@ def test_a_complete_training_takes_over_settings_that_may_change(tmp_path, monke
     assert (again.exit_code, again.stderr) == (0, "")
 
 
+def test_weights_to_begin_with_are_told_to_have_no_effect_on_a_training_that_has_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.recipe.write_text(dump_recipe(digits_recipe()))
+    run.totals.write_text(json.dumps({"epochs": digits_recipe().training.epochs, "train_seconds": 9.0}))
+    arguments = ["--recipe", str(run.recipe), "--run", str(run.path), "--set"]
+    early = CliRunner().invoke(command, [*arguments, "training.init_from=runs/a"])
+    assert "has no effect" not in early.stderr
+    (run.checkpoints / "step-00000001").mkdir(parents=True)
+    late = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
+    assert "training.init_from=runs/b: has no effect on a training that has begun; to begin with it" in late.stderr
+    again = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
+    assert again.stderr.count("training.init_from") == 0
+
+
 @pytest.mark.parametrize(
     ("layers", "said"),
     [
