@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_CHANGEABLE = ("decoding.", "evaluation.sets")
+_DECODING = "decoding."
+_CHANGEABLE = (_DECODING, "evaluation.sets")
 
 
 @click.command("tune")
@@ -80,6 +81,7 @@ def command(
     subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
     tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
     _show(tuned, ranges, set_name)
+    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, assignments), nl=False)
     if exports:
         _export(run, export, recipe, tuned)
         shared.push_exports()
@@ -206,19 +208,21 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     )
     if tuned.best != tuned.start and low <= 0:
         click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
-    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}), nl=False)
 
 
-def _as_yaml(weights: "Weights") -> str:
-    """Return weights as the recipe's section `decoding` has them."""
+def _as_yaml(weights: "Weights", assignments: tuple[str, ...]) -> str:
+    """Return what was given of `decoding`, and weights, as the recipe's section has them."""
     from ruamel.yaml import YAML
 
-    section: dict[str, Any] = {}
-    for key, weight in weights.items():
+    yaml, section = YAML(typ="safe", pure=True), dict[str, Any]()
+    yaml.default_flow_style, yaml.width = False, 4096
+    values = {key.strip(): yaml.load(value) for key, _, value in (one.partition("=") for one in assignments)}
+    given = {key.removeprefix(_DECODING): value for key, value in values.items() if key.startswith(_DECODING)}
+    for key, value in (given | {key: float(f"{weight:g}") for key, weight in weights.items()}).items():
         *outer, name = key.split(".")
-        reduce(lambda inner, part: inner.setdefault(part, {}), outer, section)[name] = float(f"{weight:g}")
+        reduce(lambda inner, part: inner.setdefault(part, {}), outer, section)[name] = value
     text = io.StringIO()
-    YAML(pure=True).dump({"decoding": section}, text)
+    yaml.dump({"decoding": section}, text)
     return text.getvalue()
 
 

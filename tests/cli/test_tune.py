@@ -127,6 +127,9 @@ def test_another_language_model_may_be_given_and_another_range(run, tmp_path):
     assert len(document["trials"]) == 5
     assert all(1 <= trial["weights"]["lm.alpha"] <= 2 for trial in document["trials"][1:])
     assert load_exported(run.exports / "babble" / "2").recipe.decoding.lm.beta == 1.0
+    said = done.output.partition("\ndecoding:\n")[2]
+    assert f"    path: {tmp_path / 'other.arpa'}\n" in said
+    assert f"    alpha: {document['best']['weights']['lm.alpha']:g}\n" in said
 
 
 def test_another_set_may_be_given(run):
