@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_MOST_BOOST = 20.0  # that a recognizer takes of a request
 _OF_RECORDINGS = ("paced", "streams", "format", "as_json", "output", "words", "nbest")
 
 
@@ -36,8 +37,11 @@ def _phrases(_context: click.Context, _option: click.Parameter, values: tuple[st
             boosts[text] = float(boost) if equals else 0.0
         except ValueError:
             boosts[text] = math.nan
-        if not text.strip() or (equals and not boosts[text] > 0):
-            raise click.BadParameter(f"found {value!r}, expected TEXT or TEXT=BOOST, such as 'new york=3'")
+        if not text.strip() or (equals and not 0 < boosts[text] <= _MOST_BOOST):
+            raise click.BadParameter(
+                f"found {value!r}, expected TEXT or TEXT=BOOST with a boost above 0, {_MOST_BOOST:g} at most, such as "
+                "'new york=3'"
+            )
     return boosts
 
 
