@@ -19,16 +19,16 @@ from sonorant.recipe.agreement.unrolling import check_unrolling
 from sonorant.recipe.agreement.word_errors import check_word_errors
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["RULES"]
 
-RULES: tuple[Callable[["Recipe"], None], ...] = (
+RULES: tuple[Callable[["Sections"], None], ...] = (
     check_text,
     check_features,
     check_training,
-    check_labels,
     check_heads,
+    check_labels,
     check_search,
     check_word_errors,
     check_unrolling,

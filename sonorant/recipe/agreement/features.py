@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_features"]
 
 
-def check_features(recipe: "Recipe") -> None:
+def check_features(recipe: "Sections") -> None:
     """Refuse bands beyond half of the sample rate, and features that the model cannot be of."""
     nyquist_hz = recipe.corpus.sample_rate_hz / 2
     high_hz = recipe.features.high_hz if recipe.features.high_hz is not None else nyquist_hz

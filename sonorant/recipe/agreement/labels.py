@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_heads", "check_labels"]
 
 
-def check_labels(recipe: "Recipe") -> None:
+def check_labels(recipe: "Sections") -> None:
     """Refuse options of outputs by label for a model that has them by frame, those of frames for the other."""
     training, family = recipe.training, recipe.model.family
     by_label = {name: getattr(training, name) for name in ("label_smoothing", "sampling", "ctc_weight")}
@@ -35,7 +35,7 @@ def check_labels(recipe: "Recipe") -> None:
         )
 
 
-def check_heads(recipe: "Recipe") -> None:
+def check_heads(recipe: "Sections") -> None:
     """Refuse options of monotonic heads for a model or a training that has none."""
     training, family = recipe.training, recipe.model.family
     if training.quantity_weight and not recipe.model.monotonic:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from sonorant.decoding.section import DecodingRecipe
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_search"]
 
 
-def check_search(recipe: "Recipe") -> None:
+def check_search(recipe: "Sections") -> None:
     """Refuse weights of outputs by label for a model by frame, and of what monotonic attention has none."""
     family = recipe.model.family
     if recipe.model.monotonic and recipe.decoding.coverage_weight:

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_stages"]
 
 
-def check_stages(recipe: "Recipe") -> None:
+def check_stages(recipe: "Sections") -> None:
     """Refuse a stage that stands twice or in the wrong place, and replicas of stages that there are not."""
     names = [stage.stage for stage in recipe.stages]
     if len(set(names)) < len(names):

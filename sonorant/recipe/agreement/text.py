@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_text"]
 
@@ -23,7 +23,7 @@ _OF_SPEECH = (
 _OF_SEARCH = ("lm", "prior", "phrases", "length_bonus", "coverage_weight")
 
 
-def check_text(recipe: "Recipe") -> None:
+def check_text(recipe: "Sections") -> None:
     """Refuse recordings for a language model, text for another, and options that text has no use for."""
     reader, family = recipe.corpus.reader, recipe.model.family
     if (reader == "text") != recipe.of_text:

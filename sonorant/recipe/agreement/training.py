@@ -4,12 +4,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_growth", "check_training"]
 
 
-def check_training(recipe: "Recipe") -> None:
+def check_training(recipe: "Sections") -> None:
     """Refuse objectives without what they need, dropout that cannot change, and batches that ranks cannot share."""
     if (recipe.training.objective == "frame_cross_entropy") != bool(recipe.training.aligner):
         raise ValueError(
@@ -35,7 +35,7 @@ def check_training(recipe: "Recipe") -> None:
         )
 
 
-def check_growth(recipe: "Recipe") -> None:
+def check_growth(recipe: "Sections") -> None:
     """Refuse layer-wise pretraining that the model cannot grow by."""
     stages, fewest = recipe.training.pretrain_layers, recipe.model.fewest_layers
     if not stages:

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_unrolling"]
 
 
-def check_unrolling(recipe: "Recipe") -> None:
+def check_unrolling(recipe: "Sections") -> None:
     """Refuse truncated unrolling of what has no state to carry, or needs the whole utterance."""
     training, model = recipe.training, recipe.model
     if not training.unroll_vectors:

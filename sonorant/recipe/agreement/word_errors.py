@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sonorant.recipe.schema import Recipe
+    from sonorant.recipe.tree import Sections
 
 __all__ = ["check_word_errors"]
 
 
-def check_word_errors(recipe: "Recipe") -> None:
+def check_word_errors(recipe: "Sections") -> None:
     """Refuse mWER of one hypothesis, of another objective, or of a model that still grows."""
     if recipe.training.mwer_hypotheses == 1 or (recipe.training.mwer_hypotheses and recipe.training.objective != "ctc"):
         raise ValueError(
