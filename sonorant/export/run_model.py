@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from sonorant.errors import SonorantError
 from sonorant.export.manifest import MANIFEST, BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.recipe.differences import first_differences
@@ -55,7 +56,7 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
 def best_is_newer(run: RunFolder) -> bool:
     """Return whether the best checkpoint was written after the newest exported version, which is none of it.
 
-    False without checkpoints, or without an exported version that is whole.
+    False without checkpoints or an exported version that are whole.
     """
     recipe = load_recipe(run.recipe)
     version, content = newest_version(run.exports / recipe.name)
@@ -65,5 +66,8 @@ def best_is_newer(run: RunFolder) -> bool:
     written = run.checkpoints / pointer.read_text().strip() / "manifest.json"
     if not written.is_file() or written.stat().st_mtime <= manifest.stat().st_mtime:
         return False
-    weights = averaged_checkpoint(run.checkpoints, "best", 1).evaluated
-    return content_sha256(weights, recipe, read_units(run.shards / "units.json")) != content
+    try:
+        weights = averaged_checkpoint(run.checkpoints, "best", 1).evaluated
+        return content_sha256(weights, recipe, read_units(run.shards / "units.json")) != content
+    except SonorantError:  # which exporting tells of
+        return False

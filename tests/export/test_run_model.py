@@ -68,6 +68,8 @@ def test_a_best_checkpoint_that_came_after_the_newest_version_is_told(run):
     assert not best_is_newer(run)  # somebody chose another
     os.utime(run.exports / "babble" / "2" / "manifest.json", (1, 1))
     assert best_is_newer(run)
+    (run.checkpoints / "step-00000010" / "arrays.npz").write_bytes(b"damaged")
+    assert not best_is_newer(run)
 
 
 def test_the_same_model_with_decoding_that_was_tuned_stays_the_newest_version(run):
