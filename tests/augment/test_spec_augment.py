@@ -5,7 +5,8 @@ from sonorant.augment.spec_augment import SpecAugmentRecipe, mask, spec_augment_
 from sonorant.delivery.example import Example, Lineage
 from sonorant.errors import RejectedExample
 from sonorant.features.front_end import FeatureExtractor
-from sonorant.recipe.schema import FeaturesRecipe, Recipe
+from sonorant.features.section import FeaturesRecipe
+from sonorant.recipe.schema import Recipe
 
 STACK, BINS, VECTORS = 3, 8, 40
 FEATURES = np.random.default_rng(0).normal(3, 1, (VECTORS, STACK * BINS)).astype(np.float32)
