@@ -236,7 +236,8 @@ class CheckpointPusher:
 
     def _generation_of(self, step: str) -> int:
         """Return the generation of a stored checkpoint; 0 if it has none, or is damaged."""
-        return int(_state_of(self._store, f"checkpoints/{step}").get("generation", 0))
+        found = _state_of(self._store, f"checkpoints/{step}").get("generation")
+        return found if isinstance(found, int) else 0
 
     def _fence(self) -> None:
         newest = int(self._store.read(_GENERATION) or b"0")

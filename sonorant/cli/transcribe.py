@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_MOST_BOOST = 20.0  # that a recognizer takes of a request
 _OF_RECORDINGS = ("paced", "streams", "format", "as_json", "output", "words", "nbest")
 
 
@@ -30,6 +29,10 @@ def _given_of_recordings() -> str:
 
 def _phrases(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
     """Return phrases with their boosts, 0 where there is none."""
+    if not values:
+        return {}
+    from sonorant.serving.phrases import MOST_BOOST
+
     boosts = {}
     for value in values:
         text, equals, boost = value.partition("=")
@@ -37,9 +40,9 @@ def _phrases(_context: click.Context, _option: click.Parameter, values: tuple[st
             boosts[text] = float(boost) if equals else 0.0
         except ValueError:
             boosts[text] = math.nan
-        if not text.strip() or (equals and not 0 < boosts[text] <= _MOST_BOOST):
+        if not text.strip() or (equals and not 0 < boosts[text] <= MOST_BOOST):
             raise click.BadParameter(
-                f"found {value!r}, expected TEXT or TEXT=BOOST with a boost above 0, {_MOST_BOOST:g} at most, such as "
+                f"found {value!r}, expected TEXT or TEXT=BOOST with a boost above 0, {MOST_BOOST:g} at most, such as "
                 "'new york=3'"
             )
     return boosts

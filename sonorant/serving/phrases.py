@@ -7,11 +7,11 @@ from sonorant.serving.errors import BadRequest
 from sonorant.serving.model import ServedModel
 from sonorant.text.normalisation import normalise
 
-__all__ = ["MOST_PHRASES", "scorer_with_phrases"]
+__all__ = ["MOST_BOOST", "MOST_PHRASES", "scorer_with_phrases"]
 
 MOST_PHRASES = 1000
 _MOST_CHARACTERS = 100
-_MOST_BOOST = 20.0
+MOST_BOOST = 20.0
 
 
 def scorer_with_phrases(
@@ -48,6 +48,6 @@ def _checked(phrase: str, boost: float) -> str:
         raise BadRequest(f"phrase {shown!r}…: {len(phrase)} characters, expected {_MOST_CHARACTERS} at most")
     if "$" in phrase:
         raise BadRequest(f"phrase {phrase!r}: classes ($) are not supported; write their words")
-    if not 0 <= boost <= _MOST_BOOST:  # neither is NaN
-        raise BadRequest(f"phrase {phrase!r}: boost {boost:g}: expected above 0, and {_MOST_BOOST:g} at most")
+    if not 0 <= boost <= MOST_BOOST:  # neither is NaN
+        raise BadRequest(f"phrase {phrase!r}: boost {boost:g}: expected above 0, and {MOST_BOOST:g} at most")
     return phrase
