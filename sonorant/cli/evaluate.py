@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sonorant.cli.newer_checkpoint import tell_newer_checkpoint
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
 from sonorant.recipe.document import Override
 
@@ -33,13 +34,10 @@ def command(run: Path, data: Path | None, assignments: tuple[str, ...]) -> None:
     from rich.console import Console
 
     from services.evaluation.main import evaluate
-    from sonorant.export.run_model import best_is_newer
     from sonorant.recipe.loading import load_recipe
 
     folder = find_run(run)
-    if best_is_newer(folder):
-        newer = "the best checkpoint is newer than all exported versions, and is not measured"
-        click.echo(f"{newer}; `sonorant export --run {run}` exports it", err=True)
+    tell_newer_checkpoint(folder)
     evaluate(load_recipe(folder.recipe, _overrides(assignments)), folder, data_folder_or_here(data), Console())
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sonorant.cli.newer_checkpoint import tell_newer_checkpoint
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
 from sonorant.json_file import read_object
 from sonorant.recipe.document import Override
@@ -60,6 +61,7 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     models = {name: evaluation.get("models", {}).get(name, figures["model"]) for name in figures["wer"]}
     _tell(figures, models)
     _tell_newer(folder, set(models.values()))
+    tell_newer_checkpoint(folder)
     if not chosen:
         _tell_missing(folder, sections.keys() - figures["wer"].keys())
     measured = evaluation.get("definitions", {})
@@ -88,8 +90,7 @@ def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
 
 
 def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:
-    """Tell of versions, or a checkpoint, that are newer than those that sets were measured with."""
-    from sonorant.export.run_model import best_is_newer
+    """Tell of versions that are newer than those that sets were measured with."""
     from sonorant.export.versions import newest_versions
 
     newest = newest_versions(run.exports)
@@ -99,9 +100,6 @@ def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:
         newer = newest.get(name, model)
         if int(newer.partition("/")[2]) > int(version):
             click.echo(f"{newer} is newer than {model} and not measured; `{command}` measures it", err=True)
-    if best_is_newer(run):
-        command = f"sonorant export --run {run.path}"
-        click.echo(f"the best checkpoint is newer than all exported versions; `{command}` exports it", err=True)
 
 
 def _tell_missing(run: RunFolder, names: Iterable[str]) -> None:
