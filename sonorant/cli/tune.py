@@ -75,13 +75,14 @@ def command(
     shared.pull_results()
     run = find_run(run_path)
     export = _newest(run)
-    recipe = _recipe(export, assignments)
+    given = _given(assignments)
+    recipe = _recipe(export, given)
     ranges = ranges_of(recipe, dict(read_range(span) for span in spans))
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
     subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
     tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
     _show(tuned, ranges, set_name)
-    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, assignments), nl=False)
+    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, given), nl=False)
     if exports:
         _export(run, export, recipe, tuned)
         shared.push_exports()
@@ -102,20 +103,24 @@ def _newest(run: "RunFolder") -> Path:
     return folder / str(version)
 
 
-def _recipe(export: Path, assignments: tuple[str, ...]) -> "Recipe":
-    """Return the export's recipe with overrides, and paths of language models as seen from here."""
-    from sonorant.export.language_model import language_model_paths
-    from sonorant.recipe.loading import load_recipe
-
+def _given(assignments: tuple[str, ...]) -> list[Override]:
+    """Return the overrides of what tuning may change; the rest of the recipe is that of the model."""
     for assignment in assignments:
         if not assignment.strip().startswith(_CHANGEABLE):
             raise click.BadParameter(
                 f"--set {assignment}: expected decoding.KEY=VALUE or evaluation.sets=…; the model has all other keys"
             )
+    return [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_CHANGEABLE)]
+
+
+def _recipe(export: Path, given: list[Override]) -> "Recipe":
+    """Return the export's recipe with overrides, and paths of language models as seen from here."""
+    from sonorant.export.language_model import language_model_paths
+    from sonorant.recipe.loading import load_recipe
+
     path = export / "recipe.yaml"
     copies = language_model_paths(load_recipe(path), export)
     located = [Override(f"decoding.{name}.path", json.dumps(str(copy)), str(path)) for name, copy in copies.items()]
-    given = [one for one in read_overrides(os.environ, assignments) if one.key.startswith(_CHANGEABLE)]
     return load_recipe(path, [*located, *given])
 
 
@@ -210,15 +215,15 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
         click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
 
 
-def _as_yaml(weights: "Weights", assignments: tuple[str, ...]) -> str:
+def _as_yaml(weights: "Weights", given: list[Override]) -> str:
     """Return what was given of `decoding`, and weights, as the recipe's section has them."""
     from ruamel.yaml import YAML
 
     yaml, section = YAML(typ="safe", pure=True), dict[str, Any]()
     yaml.default_flow_style, yaml.width = False, 4096
-    values = {key.strip(): yaml.load(value) for key, _, value in (one.partition("=") for one in assignments)}
-    given = {key.removeprefix(_DECODING): value for key, value in values.items() if key.startswith(_DECODING)}
-    for key, value in (given | {key: float(f"{weight:g}") for key, weight in weights.items()}).items():
+    decoding = [one for one in given if one.key.startswith(_DECODING)]
+    values = {one.key.removeprefix(_DECODING): yaml.load(one.value) for one in decoding}
+    for key, value in (values | {key: float(f"{weight:g}") for key, weight in weights.items()}).items():
         *outer, name = key.split(".")
         reduce(lambda inner, part: inner.setdefault(part, {}), outer, section)[name] = value
     text = io.StringIO()

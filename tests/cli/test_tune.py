@@ -132,6 +132,11 @@ def test_another_language_model_may_be_given_and_another_range(run, tmp_path):
     assert f"    alpha: {document['best']['weights']['lm.alpha']:g}\n" in said
 
 
+def test_settings_of_the_environment_are_in_the_section_that_is_printed(run, monkeypatch):
+    monkeypatch.setenv("SONORANT_DECODING__BEAM", "3")
+    assert "  beam: 3\n" in tune(run, "--trials", "1").output.partition("decoding:\n")[2]
+
+
 def test_another_set_may_be_given(run):
     rooms = "{stage: room, t60_s: {low: 0.1, high: 0.2}, snr_db: {low: 20, high: 25}, noise_sources: [1, 1]}"
     sets = f"evaluation.sets=[{{name: rooms, split: dev, seed: 3, room: {rooms}}}]"
