@@ -23,6 +23,7 @@ from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
+from sonorant.training.weight_source import source_kind
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
@@ -63,9 +64,10 @@ def command(
     RUN's recipe in both cases, and are told. Logs are in RUN/logs.
 
     Exit codes: 0 training is complete; 3 it is, with rejected examples, which the last line counts (--lenient: 0);
-    65 the corpus is not prepared, a noise folder is not there, or the checkpoints are another recipe's; 69 something is
-    missing (is the run in use?); 70 a process keeps ending; 75 a standstill that restarts did not end, the same
-    command goes on; 78 the recipe is wrong; 130 interrupted, the same command goes on.
+    65 the corpus is not prepared, a noise folder or the aligner is not there, or the checkpoints are another recipe's;
+    69 something is missing (is the run in use?); 70 a process keeps ending; 75 a standstill that restarts did not end,
+    the same command goes on; 78 the recipe is wrong, or names no weights to begin with; 130 interrupted, the same
+    command goes on.
     """
     from services.process.run_lock import locked
     from services.storage.run import open_run
@@ -127,6 +129,16 @@ def _check_search(recipe: "Recipe", run: RunFolder) -> None:
     load_scorer(read_units(run.shards / "units.json"), decoding, recipe.text, Path(), load_neural)
 
 
+def _check_models(recipe: "Recipe", begins: bool) -> None:
+    """Raise what the trainer would, some seconds later, of folders that are not the models that the recipe takes."""
+    from sonorant.export.manifest import read_manifest
+
+    if begins:
+        source_kind(Path(recipe.training.init_from))
+    if aligner := recipe.training.aligner:
+        read_manifest(Path(aligner))
+
+
 def _train(
     recipe: "Recipe", shared: "SharedRun", data_folder: Path, store_url: str, lenient: bool, verbose: bool
 ) -> None:
@@ -134,6 +146,7 @@ def _train(
     from services.supervisor.cluster import Interrupted, LocalCluster
 
     run, begins = shared.folder, bool(recipe.training.init_from) and not shared.is_trained
+    _check_models(recipe, begins)
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as (show, say):

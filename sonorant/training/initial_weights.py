@@ -16,6 +16,7 @@ from sonorant.run_folder import RunFolder
 from sonorant.text.units import Units, read_units
 from sonorant.training.checkpoint_files import decode
 from sonorant.training.checkpoints import load_checkpoint
+from sonorant.training.weight_source import SourceKind, source_kind
 
 __all__ = ["InitialWeights", "Source", "read_source"]
 
@@ -78,19 +79,15 @@ def read_source(source: Path) -> Source:
     Raises BadRecipe if the folder is none of these, and BadCheckpoint, BadExport or BadCorpus, with the
     file, if it is damaged.
     """
-    if (source / "manifest.json").is_file() and (source / "recipe.yaml").is_file():
-        return Source(exported_weights(source), _read_units(source / "units.json"))
-    if (source / "manifest.json").is_file() or (source / "state.json").is_file():
-        run = RunFolder(source.absolute().parent.parent)
-        return Source(decode(source).evaluated, _read_units(run.shards / "units.json"))
-    run = RunFolder(source)
-    if run.checkpoints.is_dir():
-        return Source(load_checkpoint(run.checkpoints, "best").evaluated, _read_units(run.shards / "units.json"))
-    found = "unknown content" if source.exists() else "no such folder"
-    raise BadRecipe(
-        f"training.init_from={source}: {found}; expected a run folder, a checkpoint `RUN/checkpoints/step-…`, or an "
-        "exported model `RUN/exports/<model>/<version>`"
-    )
+    match source_kind(source):
+        case SourceKind.EXPORT:
+            return Source(exported_weights(source), _read_units(source / "units.json"))
+        case SourceKind.CHECKPOINT:
+            run = RunFolder(source.absolute().parent.parent)
+            return Source(decode(source).evaluated, _read_units(run.shards / "units.json"))
+        case SourceKind.RUN:
+            run = RunFolder(source)
+            return Source(load_checkpoint(run.checkpoints, "best").evaluated, _read_units(run.shards / "units.json"))
 
 
 def _read_units(path: Path) -> Units | None:

@@ -18,6 +18,7 @@ from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.corpus.preparing import prepare
 from sonorant.corpus.shards import ShardSet, shard_name, write_shard
 from sonorant.errors import BadCorpus, BadRecipe, SonorantError
+from sonorant.export.manifest import BadExport
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
@@ -106,6 +107,45 @@ def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_
     error = CliRunner().invoke(command, options).exception
     assert isinstance(error, BadCorpus)
     assert str(error).startswith(f"noise folder {tmp_path}/noises: no such folder; ")
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ([], "no such folder"),
+        (["notes.txt"], "unknown content"),
+        (["recipe.yaml", "shards/units.json"], "a run without checkpoint"),
+    ],
+)
+def test_weights_to_begin_with_that_are_not_there_are_said_before_any_process_starts(
+    tmp_path, monkeypatch, files, found
+):
+    for check in ("check_prepared", "check_splits"):
+        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
+    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
+    for file in files:
+        (tmp_path / "base" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "base" / file).touch()
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
+    (tmp_path / "run").mkdir()
+    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
+    error = CliRunner().invoke(command, [*options, f"--set=training.init_from={tmp_path / 'base'}"]).exception
+    assert isinstance(error, BadRecipe)
+    assert f"training.init_from={tmp_path / 'base'}: {found}; expected a run folder, a checkpoint" in str(error)
+
+
+def test_an_aligner_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
+    for check in ("check_prepared", "check_splits"):
+        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
+    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
+    values = digits_recipe().model_dump(mode="json")
+    values["training"] |= {"objective": "frame_cross_entropy", "aligner": str(tmp_path / "ctc"), "alignment_weight": 0}
+    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+    (tmp_path / "run").mkdir()
+    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
+    error = CliRunner().invoke(command, options).exception
+    assert isinstance(error, BadExport)
+    assert "/ctc/manifest.json: No such file or directory; expected an exported model" in str(error)
 
 
 def test_what_is_not_given_is_not_in_the_command(tmp_path, monkeypatch):
