@@ -14,7 +14,8 @@ from sonorant.decoding.hypothesis import Hypothesis, Word
 from sonorant.decoding.label_beam import LabelBeam, Scoring
 from sonorant.decoding.label_decoder import Fusion, LabelDecoder, LabelModel
 from sonorant.decoding.mean_decoder import MeanDecoder, log_mean
-from sonorant.decoding.monotonic_decoder import MonotonicDecoder
+from sonorant.decoding.mean_monotonic_decoder import MeanMonotonicDecoder
+from sonorant.decoding.monotonic_decoder import Heard, MonotonicDecoder
 from sonorant.decoding.monotonic_search import MonotonicSearch
 from sonorant.decoding.neural_fusion import NeuralFusion, NeuralModel
 from sonorant.decoding.scorer import NgramFusion, Prior, Scorer, WrongVocabulary, load_scorer
@@ -25,11 +26,13 @@ __all__ = [
     "CtcBeamSearch",
     "CtcPrefixModel",
     "Fusion",
+    "Heard",
     "Hypothesis",
     "LabelBeam",
     "LabelDecoder",
     "LabelModel",
     "MeanDecoder",
+    "MeanMonotonicDecoder",
     "MonotonicDecoder",
     "MonotonicSearch",
     "NeuralFusion",

@@ -3,7 +3,7 @@
 A hypothesis without the end waits for the frame that its next label attends to. The frame depends on the labels before
 alone, so at any frame the waiting and the ended hypotheses are disjoint events, whose probabilities sum to 1: prefixes
 of different lengths compare by them, and the best is an interim result. With a frame each waiting hypothesis stays as
-it is, or attends and is replaced by its extensions. These are offered the same frame, at most `_LABELS_A_FRAME` times,
+it is, or attends and is replaced by its extensions. These are offered the same frame, at most `LABELS_A_FRAME` times,
 which bounds a frame's cost. After the last frame all attend to nothing, as often, and end.
 
 The score of a hypothesis is a sum over its labels, the end among them, as in `label_beam`:
@@ -32,13 +32,10 @@ from sonorant.decoding.ends import end_margins
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.label_gains import LabelGains
-from sonorant.decoding.monotonic_decoder import MonotonicDecoder, States
+from sonorant.decoding.monotonic_decoder import LABELS_A_FRAME, Heard, MonotonicDecoder, States
 from sonorant.text.units import Units
 
 __all__ = ["MonotonicSearch"]
-
-# Labels that may attend to one encoded frame, which lasts some 60 ms.
-_LABELS_A_FRAME = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +124,17 @@ class MonotonicSearch:
         for frame in encoded:
             before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
             self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
-            self._offer(self._window)
+            self._offer(Heard(self._window, self._frames + 1, over=False))
             self._frames += 1
 
     def finish(self) -> None:
         """End the utterance: what still waits attends to nothing."""
         self._finished = True
         if self._window is not None:
-            left = self._offer(self._window[:0])
+            over = Heard(self._window, self._frames, over=True)
+            left = self._offer(over)
             if left.labels:
-                _, log_probs, _ = self._look(self._window[:0], left)
+                _, log_probs, _ = self._look(over, left)
                 self._end_all(left, log_probs)
         if not self._ended and self._nearest[1].score > -math.inf:
             self._ended = [self._nearest[1]]
@@ -166,23 +164,21 @@ class MonotonicSearch:
         posteriors = np.exp(scores - np.logaddexp.reduce(scores)) if len(scores) else scores
         return list(zip(labels, posteriors.tolist(), strict=True))
 
-    def _offer(self, window: NDArray[np.float32]) -> _Waiting:
-        """Offer the last frame of a window to all that wait; return those that have attended to it most often."""
+    def _offer(self, heard: Heard) -> _Waiting:
+        """Offer the last frame to all that wait; return those that have attended to it most often."""
         offered, self._waiting = self._waiting, self._waiting.take(np.empty(0, np.int64))
-        for _ in range(_LABELS_A_FRAME):
+        for _ in range(LABELS_A_FRAME):
             if not len(offered.labels):
                 break
-            attends, log_probs, states = self._look(window, offered)
-            self._waiting = self._waiting.join(offered.take(np.flatnonzero(~attends)))
-            attending = replace(offered, states=states).take(np.flatnonzero(attends))
-            offered = self._extended(attending, log_probs[attends])
+            attends, log_probs, states = self._look(heard, offered)
+            looked = replace(offered, states=states)
+            self._waiting = self._waiting.join(looked.take(np.flatnonzero(~attends)))
+            offered = self._extended(looked.take(np.flatnonzero(attends)), log_probs[attends])
         self._waiting = self._waiting.join(offered)
         return offered
 
-    def _look(
-        self, window: NDArray[np.float32], hypotheses: _Waiting
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], States]:
-        attends, log_probs, states = self._decoder.look(window, hypotheses.states)
+    def _look(self, heard: Heard, hypotheses: _Waiting) -> tuple[NDArray[np.bool_], NDArray[np.float64], States]:
+        attends, log_probs, states = self._decoder.look(heard, hypotheses.states)
         if np.isnan(log_probs[attends]).any():
             raise BadLogProbs(f"log_probs of a label at encoded frame {self._frames} have NaN values")
         return attends, log_probs.astype(np.float64), states

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sonorant.decoding import MeanDecoder, load_scorer
+from sonorant.decoding import MeanDecoder, MeanMonotonicDecoder, load_scorer
 from sonorant.export.described import Described
 from sonorant.export.manifest import BadExport, Manifest
 from sonorant.export.neural_language_model import load_language_model
-from sonorant.models.tensor_decoder import TensorDecoder
 from sonorant.serving.model import AcousticModel, ServedModel
 from sonorant.serving.posteriors import SingleModel, whole_posteriors
 
@@ -18,7 +17,6 @@ __all__ = ["Ensemble", "check_members"]
 # Lengths at which the members' numbers of frames are compared.
 _CHECKED_SECONDS = tuple(0.5 + 0.013 * i for i in range(20))
 _SAME_FRAMES = 1e-9  # difference of two times from frame to frame, in seconds
-_AVERAGED = ("ctc", "labels")  # the other searches have heads that stop at frames of their own model
 
 
 class Ensemble(Described):
@@ -31,13 +29,16 @@ class Ensemble(Described):
         self.frame_seconds = members[0].frame_seconds
         self.frame_lag_s = members[0].frame_lag_s
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
-        self.decoder = _mean_decoder(members) if members[0].search == "labels" else None
+        self.decoder = None if members[0].decoder is None else _mean_decoder(members)
 
 
-def _mean_decoder(members: Sequence[ServedModel]) -> MeanDecoder:
-    decoders: list[TensorDecoder] = [member.decoder for member in members]
+def _mean_decoder(members: Sequence[ServedModel]) -> MeanDecoder | MeanMonotonicDecoder:
+    decoders = [member.decoder for member in members]
     sizes = [model.no_frames.shape[1] for member in members for model in member.members]
-    return MeanDecoder(decoders, sizes, joint_ctc=all(decoder.joint_ctc for decoder in decoders))
+    joint_ctc = all(decoder.joint_ctc for decoder in decoders)
+    if members[0].search == "labels":
+        return MeanDecoder(decoders, sizes, joint_ctc=joint_ctc)
+    return MeanMonotonicDecoder(decoders, sizes, members[0].units.size + 1, joint_ctc=joint_ctc)
 
 
 def check_members(members: Mapping[Path, ServedModel]) -> None:
@@ -46,11 +47,6 @@ def check_members(members: Mapping[Path, ServedModel]) -> None:
     With attention all have joint CTC or none has, since it is averaged too. members: by folder.
     """
     folder, first = next(iter(members.items()))
-    if first.search not in _AVERAGED:
-        raise BadExport(
-            f"{folder}: search {first.search}; expected {' or '.join(_AVERAGED)} for an ensemble: heads of "
-            "several mocha models stop at different frames"
-        )
     frames = _frames(first)
     for folder, member in members.items():
         for key, found, expected in (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sonorant.arrays import Features
 from sonorant.atomic import atomic_folder
 from sonorant.corpus.record import Record
-from sonorant.decoding import LabelDecoder, MonotonicDecoder, load_scorer
+from sonorant.decoding import Heard, LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.fixed_batch import BATCH
 from sonorant.export.language_model import copy_language_models
 from sonorant.export.loading import ExportedModel, load_exported
@@ -201,10 +201,12 @@ def _monotonic_steps(
     """Offer frame after frame, and in the end none."""
     state = decoder.seek(before[:1], decoder.begin())
     steps: list[NDArray[np.float32]] = []
-    windows = [encoded[max(0, last - decoder.window) : last] for last in range(1, len(encoded) + 1)]
-    for window in [*windows, encoded[:0]]:
+    offers = [
+        Heard(encoded[max(0, last - decoder.window) : last], last, over=False) for last in range(1, len(encoded) + 1)
+    ]
+    for heard in [*offers, Heard(encoded[-decoder.window :], len(encoded), over=True)]:
         while len(steps) < len(before):
-            attends, log_probs, after = decoder.look(window, state)
+            attends, log_probs, after = decoder.look(heard, state)
             if not attends[0]:
                 break
             steps.append(log_probs[0])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding.monotonic_decoder import States
+from sonorant.decoding.monotonic_decoder import Heard, States
 from sonorant.models.tensor_frames import TensorFrames
 
 __all__ = ["TensorMonotonicDecoder"]
@@ -32,18 +32,16 @@ class TensorMonotonicDecoder(TensorFrames):
         """See `MonotonicDecoder`."""
         return _states(self._seek(before=np.asarray(before, np.int32), **_named(states)))
 
-    def look(
-        self, frames: NDArray[np.float32], states: States
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float32], States]:
+    def look(self, heard: Heard, states: States) -> tuple[NDArray[np.bool_], NDArray[np.float32], States]:
         """See `MonotonicDecoder`."""
-        found = self._look(frames=np.asarray(frames, np.float32), **_named(states))
+        found = self._look(frames=np.asarray(heard.offered, np.float32), **_named(states))
         return np.asarray(found["attends"]), np.asarray(found["log_probs"]), _states(found)
 
     def warm(self, encoded_size: int) -> None:
         """See `TensorFrames`."""
         super().warm(encoded_size)
         states = self.seek(np.zeros(1, np.int32), self.begin())
-        self.look(np.zeros((1, encoded_size), np.float32), states)
+        self.look(Heard(np.zeros((1, encoded_size), np.float32), 1, over=False), states)
 
 
 def _named(states: States) -> dict[str, Any]:

@@ -99,8 +99,8 @@ class Late:
     def seek(self, before, states):
         return (states[0] + 1,)
 
-    def look(self, frames, states):
-        return np.full(len(states[0]), len(frames) == 0), self.rows[states[0]], states
+    def look(self, heard, states):
+        return np.full(len(states[0]), heard.over), self.rows[states[0]], states
 
 
 @pytest.mark.parametrize("units", KINDS, ids=lambda units: units.kind)

@@ -9,7 +9,7 @@ from rigs.tiny_mocha import SECTION, tiny_mocha
 from rigs.whole_recording import heard
 
 from services.recognizer_client.client import pcm16
-from sonorant.decoding import MonotonicSearch
+from sonorant.decoding import Heard, MonotonicSearch
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.saved_model import export_model
@@ -120,7 +120,8 @@ def test_the_decoder_of_an_export_is_that_of_the_model(trained, exported):
     states = [decoder.seek(np.array([4]), decoder.begin()) for decoder in decoders]
     for frames in (1, 2, 2, 0):
         window = rng.normal(size=(frames, 8)).astype(np.float32)
-        ours, theirs = (d.look(window, s) for d, s in zip(decoders, states, strict=True))
+        heard = Heard(window, 2, over=not frames)
+        ours, theirs = (d.look(heard, s) for d, s in zip(decoders, states, strict=True))
         np.testing.assert_array_equal(ours[0], theirs[0])
         np.testing.assert_allclose(ours[1], theirs[1], atol=1e-5, rtol=1e-5)
         before, parents = rng.integers(0, 4, 3), rng.integers(0, len(states[0][0]), 3)
