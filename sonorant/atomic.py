@@ -16,7 +16,7 @@ from sonorant.errors import Unavailable
 __all__ = ["atomic_file", "atomic_folder", "atomic_write", "make_folder", "refused", "sweep"]
 
 _LONGEST = 245  # bytes of a name in a temporary's, which has ten more; file systems take 255
-_TEMPORARY = re.compile(r"\.(?P<name>.+?)(?P<aside>\.old)?\.[a-z0-9_]{8}")  # as tempfile ends them
+_TEMPORARY = re.compile(r"\.(?P<name>.+?)(?P<kind>\.old|\.draft)?\.[a-z0-9_]{8}")  # as tempfile ends them
 
 
 def _nothing() -> None:
@@ -71,9 +71,9 @@ def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Bi
 def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Path]:
     """Yield an empty sibling folder to fill; it becomes `path` at the end, or vanishes if an error is raised.
 
-    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. What killed writers of
-    `path` left is removed first. ready: as of `atomic_file`. Raises Unavailable, naming `path`, when the file system
-    refuses.
+    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. The drafts that killed
+    writers of `path` left are removed first. ready: as of `atomic_file`. Raises Unavailable, naming `path`, when the
+    file system refuses.
     """
     make_folder(path.parent)
     _remove_abandoned(path)
@@ -104,7 +104,7 @@ def sweep(folder: Path) -> None:
         for path in folder.glob(".*"):
             if found := _TEMPORARY.fullmatch(path.name):
                 with suppress(FileNotFoundError):  # its writer is alive, and was faster
-                    _sweep(path, folder / found["name"] if found["aside"] else None)
+                    _sweep(path, folder / found["name"] if found["kind"] == ".old" else None)
     except OSError as error:
         raise refused(folder, error) from error
 
@@ -143,7 +143,7 @@ def _pipe_or_device(path: Path) -> Iterator[BinaryIO]:
 def _locked_folder(path: Path) -> tuple[Path, int]:
     """Make a temporary folder beside `path`; return it and its descriptor, which has it locked until it is closed."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.draft.", dir=path.parent))
         with suppress(FileNotFoundError):  # another writer took it for abandoned before it was locked
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             if _is_own(lock) and folder.exists():
@@ -167,14 +167,8 @@ def _remove_abandoned(path: Path) -> None:
     with suppress(OSError):
         for folder in path.parent.iterdir():
             found = _TEMPORARY.fullmatch(folder.name)
-            if found and found["name"] == path.name and not found["aside"] and _is_draft(folder):
+            if found and (found["name"], found["kind"]) == (path.name, ".draft"):
                 _remove_unlocked(folder)
-
-
-def _is_draft(folder: Path) -> bool:
-    """Return whether a folder is as `mkdtemp` makes it: a user's own of such a name, say .corpus.original, is not."""
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700 and found.st_uid == os.geteuid()
 
 
 def _remove_unlocked(folder: Path) -> None:

@@ -116,7 +116,10 @@ def test_what_killed_writers_left_is_swept_and_a_folder_that_one_had_moved_aside
     sweep(tmp_path / "nowhere")
 
 
-def test_a_folder_s_next_writer_removes_what_a_killed_one_left_and_nothing_of_one_alive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o700, 0o2700, 0o755], ids=["as made", "below a setgid folder", "being synced"])
+def test_a_folder_s_next_writer_removes_what_a_killed_one_left_and_nothing_of_one_alive(
+    tmp_path: Path, mode: int
+) -> None:
     script = (
         "import os, sys; from pathlib import Path; from sonorant.atomic import atomic_folder\n"
         "with atomic_folder(Path(sys.argv[1])) as folder:\n"
@@ -126,15 +129,17 @@ def test_a_folder_s_next_writer_removes_what_a_killed_one_left_and_nothing_of_on
     command, pipe = [sys.executable, "-c", script, str(tmp_path / "model")], subprocess.PIPE
     killed, alive = (subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(2))
     names = [process.stdout.readline().strip() for process in (killed, alive) if process.stdout]
-    (tmp_path / ".models.abcd1234").mkdir(0o700)  # of another name
-    (tmp_path / ".model.original").mkdir()  # a user's own
+    others = [".models.draft.abcd1234", ".model.original"]  # of another name, and a user's own
+    for name in others:
+        (tmp_path / name).mkdir(0o700)
     killed.kill()
     killed.communicate()
+    (tmp_path / names[0]).chmod(mode)
     with atomic_folder(tmp_path / "model") as folder:
         (folder / "weights").write_text("new")
-        assert sorted(os.listdir(tmp_path)) == sorted([names[1], ".models.abcd1234", ".model.original", folder.name])
+        assert sorted(os.listdir(tmp_path)) == sorted([names[1], *others, folder.name])
     assert alive.communicate("")[0] == ""
-    assert (alive.returncode, sorted(os.listdir(tmp_path))) == (0, [".model.original", ".models.abcd1234", "model"])
+    assert (alive.returncode, sorted(os.listdir(tmp_path))) == (0, [*sorted(others), "model"])
     assert os.listdir(tmp_path / "model") == ["half"]
 
 
