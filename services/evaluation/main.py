@@ -22,7 +22,6 @@ from services.recognizer.process import running_recognizer
 from sonorant.atomic import atomic_write
 from sonorant.export.manifest import MANIFEST
 from sonorant.export.versions import newest_versions
-from sonorant.recipe.differences import first_differences
 from sonorant.recipe.schema import Recipe
 from sonorant.recipe.training import EvaluationRecipe, TestSetRecipe
 from sonorant.run_folder import RunFolder
@@ -84,9 +83,11 @@ def _tell_of_replaced(chosen: Mapping[str, TestSetRecipe], document: _Document, 
     """Tell, before they are gone, of sets that were measured by another definition under the same name."""
     for name, one in chosen.items():
         before = document["definitions"].get(name)
-        if before and (found := first_differences(before, one.model_dump(mode="json"))):
+        now = one.model_dump(mode="json")
+        if before and (other := [key for key in before | now if before.get(key) != now.get(key)]):
             console.print(
-                f"{name}: replaces the set of this name that was measured ({found}); under another name both stay",
+                f"{name}: replaces the set of this name that was measured with another {', '.join(other)}; under "
+                "another name both stay",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,

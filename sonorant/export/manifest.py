@@ -46,6 +46,7 @@ class Manifest:
     bins: size of one feature vector; vector_seconds: time from one vector to the next.
     state_shapes: shape of each state tensor of one stream.
     content_sha256: digest of weights, recipe and units; two exports with the same digest recognize alike.
+    step: that of the newest checkpoint that it was exported from; None: unknown, as of versions of before.
     before_tuning_sha256: that of the version whose copy this is but for its decoding; empty: of none.
     files: SHA-256 of every other file, by path below the folder.
     search: name of the search that reads the model's outputs (`sonorant.decoding`).
@@ -66,6 +67,7 @@ class Manifest:
     signature: str = "stream"  # likewise
     without_transcribe: str = BEFORE_TRANSCRIBE
     before_tuning_sha256: str = ""
+    step: int | None = None
 
     @property
     def exported_sha256(self) -> str:

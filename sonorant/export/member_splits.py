@@ -40,7 +40,7 @@ def _source(corpus: CorpusRecipe) -> tuple[str, Path]:
 def _dealt(recipe: Recipe) -> dict[str, Any]:
     """Return what the test sets follow from, by key."""
     corpus = recipe.corpus
-    dealt = {"by": corpus.split_by, "unseen_speakers": corpus.splits.unseen_speakers}
+    dealt = {"by": corpus.split_by, "unseen_speakers": sorted(corpus.splits.unseen_speakers)}
     if corpus.split_by in ("speaker", "utterance"):
         fractions = corpus.splits.model_dump(include={"dev_fraction", "test_fraction"})
         return dealt | {"seed": corpus_seed(recipe)} | fractions
@@ -50,4 +50,4 @@ def _dealt(recipe: Recipe) -> dict[str, Any]:
 
 
 def _shown(dealt: dict[str, Any], key: str) -> str:
-    return str(dealt.get(key, "of none"))
+    return str(dealt.get(key, "not used"))

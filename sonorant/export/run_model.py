@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sonorant.errors import SonorantError
-from sonorant.export.manifest import MANIFEST, BadExport, read_manifest
+from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
 from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import load_recipe
@@ -47,27 +46,21 @@ def export_run(run: RunFolder, which: str = "best", average: int = 1, others: Se
         if others:
             raise BadExport(f"{run.recipe}: a language model joins no ensemble, which averages probabilities of speech")
         return export_language_model(model, recipe, units, run.exports)
-    recordings = dev_recordings(run.shards)
+    recordings, step = dev_recordings(run.shards), checkpoint.progress.step
     if others:
-        return export_ensemble(model, others, recipe, units, run.exports, recordings)
-    return export_model(model, recipe, units, run.exports, recordings)
+        return export_ensemble(model, others, recipe, units, run.exports, recordings, step)
+    return export_model(model, recipe, units, run.exports, recordings, step)
 
 
 def best_is_newer(run: RunFolder) -> bool:
-    """Return whether the best checkpoint was written after the newest exported version, which is none of it.
+    """Return whether the best checkpoint is of a later step than those that the newest version was exported from.
 
-    False without checkpoints or an exported version that are whole.
+    False without a checkpoint or an exported version, and for versions that do not say their step.
     """
-    recipe = load_recipe(run.recipe)
-    version, content = newest_version(run.exports / recipe.name)
-    manifest, pointer = run.exports / recipe.name / str(version) / MANIFEST, run.checkpoints / "best"
+    folder = run.exports / load_recipe(run.recipe).name
+    version, content = newest_version(folder)
+    pointer = run.checkpoints / "best"
     if not (content and pointer.is_file()):
         return False
-    written = run.checkpoints / pointer.read_text().strip() / "manifest.json"
-    if not written.is_file() or written.stat().st_mtime <= manifest.stat().st_mtime:
-        return False
-    try:
-        weights = averaged_checkpoint(run.checkpoints, "best", 1).evaluated
-        return content_sha256(weights, recipe, read_units(run.shards / "units.json")) != content
-    except SonorantError:  # which exporting tells of
-        return False
+    exported = read_manifest(folder / str(version)).step
+    return exported is not None and int(pointer.read_text().strip().removeprefix("step-")) > exported

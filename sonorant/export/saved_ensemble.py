@@ -33,6 +33,7 @@ def export_ensemble(
     units: Units,
     exports: Path,
     recordings: Sequence[Record] = (),
+    step: int | None = None,
 ) -> Export:
     """Write `exports/<recipe.name>/<version>/`, as `export_model` does, with copies of the other exports in it.
 
@@ -50,7 +51,7 @@ def export_ensemble(
     with atomic_folder(folder / str(version)) as draft:
         first = member_folder(draft, 0)
         first.mkdir(parents=True)
-        write_model(first, model, alone, units, version, content)
+        write_model(first, model, alone, units, version, content, step)
         check_members({folder / str(version): load_member(first)} | loaded)
         _check_distinct(digests, others)
         for number, other in enumerate(others, 1):

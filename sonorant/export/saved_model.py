@@ -47,16 +47,21 @@ _PADDING = 7  # vectors
 
 
 def export_model(
-    model: Model, recipe: Recipe, units: Units, exports: Path, recordings: Sequence[Record] = ()
+    model: Model,
+    recipe: Recipe,
+    units: Units,
+    exports: Path,
+    recordings: Sequence[Record] = (),
+    step: int | None = None,
 ) -> Export:
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
     recordings: of dev; on them the stability of interim results is measured, and some become recorded requests of its
-    warm-up. The written model is loaded, and its graph is compared with `model` on a random stream; raises BadExport if
-    their log-probabilities differ by more than 1e-5 (or that share of them), or by more than 1e-3 from those of `model`
-    on the whole stream in a padded batch, or those of kernels that take the graph's place by more than 2e-4 from the
-    graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does not fit, and Unavailable if the
-    folder cannot be written.
+    warm-up. step: see `Manifest`. The written model is loaded, and its graph is compared with `model` on a random
+    stream; raises BadExport if their log-probabilities differ by more than 1e-5 (or that share of them), or by more
+    than 1e-3 from those of `model` on the whole stream in a padded batch, or those of kernels that take the graph's
+    place by more than 2e-4 from the graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does
+    not fit, and Unavailable if the folder cannot be written.
     """
     # A fault is named before anything is written.
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
@@ -64,16 +69,18 @@ def export_model(
     content = content_sha256(model.named_weights(), recipe, units)
     version = newest_version(folder)[0] + 1
     with atomic_folder(folder / str(version)) as draft:
-        exported = write_model(draft, model, recipe, units, version, content)
+        exported = write_model(draft, model, recipe, units, version, content, step)
         add_warm_up(draft, exported, recordings)
         add_stability(draft, exported, recordings)
     return Export(folder / str(version), version, is_new=True)
 
 
-def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str) -> ExportedModel:
+def write_model(
+    draft: Path, model: Model, recipe: Recipe, units: Units, version: int, content: str, step: int | None = None
+) -> ExportedModel:
     """Write a version into an empty folder, check it as `export_model` does, and return it as it is loaded.
 
-    content: of `content_sha256`.
+    content: of `content_sha256`; step: see `Manifest`.
     """
     rate_hz = recipe.corpus.sample_rate_hz
     extractor = FeatureExtractor(recipe.features, rate_hz)
@@ -97,6 +104,7 @@ def write_model(draft: Path, model: Model, recipe: Recipe, units: Units, version
         search=model.search,
         signature=signature(model),
         without_transcribe=why_not,
+        step=step,
     )
     (draft / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     exported = load_exported(draft)

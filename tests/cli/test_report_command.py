@@ -66,6 +66,14 @@ def test_a_version_that_was_exported_since_and_not_measured_is_told(tmp_path):
         assert ") of 4 words by tiny/1\n" in said.stdout
 
 
+def test_a_best_checkpoint_that_was_not_exported_is_told(tmp_path, monkeypatch):
+    run = reported_run(tmp_path, digits_recipe())
+    told = f"is not measured; `sonorant export --run {run.path}` exports it\n"
+    assert told not in invoke(run).stderr
+    monkeypatch.setattr("sonorant.export.run_model.best_is_newer", lambda _: True)
+    assert told in invoke(run).stderr
+
+
 def test_a_set_of_the_recipe_that_is_not_measured_is_told_unless_others_are_chosen(tmp_path):
     recipe = digits_recipe()
     recipe = recipe.model_copy(update={"evaluation": EvaluationRecipe.model_validate({"sets": [OWN, OTHER]})})

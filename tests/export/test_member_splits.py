@@ -27,11 +27,16 @@ def recipe_of(seed=1, **corpus):
         ),  # whose test sets are the same
         (recipe_of(1), recipe_of(2), "(seed 2, here 1)"),
         (recipe_of(1, splits={"by": "corpus"}), recipe_of(2, splits={"by": "corpus"}), ""),
-        (recipe_of(1, splits={"by": "corpus"}), recipe_of(1), "(by utterance, here corpus; "),
+        (recipe_of(1, splits={"by": "corpus"}), recipe_of(1), "(by utterance, here corpus; seed 1, here not used; "),
         (recipe_of(1), recipe_of(1, splits={"by": "utterance"}), ""),
         (recipe_of(1), recipe_of(2, path="./words"), "(seed 2, here 1)"),
         (recipe_of(1), recipe_of(1, splits={"test_fraction": 0.2}), "(test_fraction 0.2, here 0.05)"),
-        (recipe_of(1, splits={"unseen_speakers": ["ann"]}), recipe_of(1), "(unseen_speakers (), here ('ann',))"),
+        (recipe_of(1, splits={"unseen_speakers": ["ann"]}), recipe_of(1), "(unseen_speakers [], here ['ann'])"),
+        (
+            recipe_of(1, splits={"unseen_speakers": ["ann", "bo"]}),
+            recipe_of(1, splits={"unseen_speakers": ["bo", "ann"]}),
+            "",
+        ),
     ],
 )
 def test_members_of_other_random_splits_are_told(tmp_path, own, member, said):

@@ -117,8 +117,10 @@ def test_another_set_comes_beside_the_measured_ones_unpaced_and_without_latencie
     measured = json.loads(run.evaluation.read_text())["sets"]["small"]
     chosen = "evaluation.sets=[{name: more, split: test}]"
     arguments = ["--run", str(run.path), "--set", "evaluation.paced=false", "--set", chosen]
+    monkeypatch.setattr("sonorant.export.run_model.best_is_newer", lambda _: True)
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
+    assert f"is not measured; `sonorant export --run {run.path}` exports it\n" in done.stderr
     report = f"`sonorant report --run {run.path}` has the error rates"
     assert done.stdout == f"more: 6 recordings by babble/1; {report}\n"
     document = json.loads(run.evaluation.read_text())
@@ -134,7 +136,7 @@ def test_a_set_that_replaces_another_of_its_name_is_told(evaluated, tmp_path):
     other = EvaluationRecipe.model_validate({"paced": False, "sets": [{"name": "small", "split": "test"}]})
     said = Console(file=io.StringIO(), width=200)
     evaluate(recipe.model_copy(update={"evaluation": other}), copy, data, said)
-    replaced = "small: replaces the set of this name that was measured (split: dev then, test now); under another"
+    replaced = "small: replaces the set of this name that was measured with another split; under another name both stay"
     assert said.file.getvalue().startswith(replaced)
     assert len(json.loads(copy.evaluation.read_text())["sets"]["small"]) == 6
 
