@@ -24,6 +24,7 @@ from sonorant.atomic import atomic_folder, atomic_write
 from sonorant.errors import Unavailable
 from sonorant.recipe import Recipe
 from sonorant.run_folder import RunFolder
+from sonorant.training.checkpoint_files import identity_of
 from sonorant.training.checkpoints import check_identity
 from sonorant.training.identity import identity
 
@@ -70,16 +71,14 @@ def is_trained(store: ObjectStore) -> bool:
 
 
 def check_stored_recipe(store: ObjectStore, recipe: Recipe) -> None:
-    """Raise BadCheckpoint if training with `recipe` cannot resume from the store's latest checkpoint; reads no weights.
+    """Raise BadCheckpoint if training with `recipe` cannot resume from the store's newest checkpoint.
 
-    A damaged one is passed over: a trainer resumes from the one before, which it checks.
+    Reads no weights. One whose state is damaged is passed over, as a trainer does.
     """
-    if (step := store.read("checkpoints/latest")) is None:
-        return
-    name = f"checkpoints/{step.decode().strip()}"
-    then = _state_of(store, name).get("identity")
-    if then is not None:
-        check_identity(f"{store.url}/{name}", then, identity(recipe))
+    for step in sorted(_whole(store), reverse=True):
+        if state := _state_of(store, f"checkpoints/{step}"):
+            check_identity(f"{store.url}/checkpoints/{step}", identity_of(state), identity(recipe))
+            return
 
 
 def push_generation(store: ObjectStore, run: RunFolder) -> None:

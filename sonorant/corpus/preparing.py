@@ -265,8 +265,8 @@ def _refuse_if_trained_on_others(run: RunFolder, state: _State, data_folder: Pat
         return
     raise BadRun(
         f"{shards}: the checkpoints in {checkpoints} are of other recordings, or files of another time, than those in "
-        f"{data_folder}; give the folder of those with --data, or train into another run folder; to go on with these, "
-        f"remove {shards} first"
+        f"{data_folder}; give the folder of those with --data, or train into another run folder, and another --store "
+        f"if there is one; to go on with these, remove {shards} first"
     )
 
 

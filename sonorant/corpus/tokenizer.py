@@ -34,7 +34,7 @@ def read_tokenizer(recipe: TextRecipe, data_folder: Path) -> Units | None:
 def check_trained_units(tokenizer: Units, run: RunFolder, stored: Stored) -> None:
     """Raise BadRun if the run's checkpoints, here or in its store, have other units than the tokenizer."""
     path = run.shards / "units.json"
-    if path.is_file() and (run.is_trained or stored.trained_on is not None):
+    if path.is_file() and (run.is_trained or (stored.trained_on is not None and stored.shards)):
         try:
             trained = read_units(path)
         except BadCorpus as error:

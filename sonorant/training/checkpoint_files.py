@@ -146,7 +146,7 @@ def decode(path: Path) -> Checkpoint:
             groups[_EARLIER_GROUPS.get(group, group)][name] = arrays[key]
     return Checkpoint(
         progress=Progress(**progress_of(state)),
-        identity=state.get("identity", _EARLIER),
+        identity=identity_of(state),
         ledger=content["ledger.bin"],
         weights=groups["weights"],
         evaluated=groups["evaluated"],
@@ -155,6 +155,12 @@ def decode(path: Path) -> Checkpoint:
         accumulated=groups["accumulated"],
         loss_scale=groups["loss_scale"],
     )
+
+
+def identity_of(state: Mapping[str, Any]) -> Identity:
+    """Return what a checkpoint's state.json says of its recipe, or that it is too old to say it."""
+    found: Identity = state.get("identity", _EARLIER)
+    return found
 
 
 def progress_of(state: Mapping[str, Any]) -> dict[str, Any]:

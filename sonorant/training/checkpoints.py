@@ -188,8 +188,8 @@ def check_identity(checkpoint: Path | str, then: Identity, now: Identity) -> Non
     """Raise BadCheckpoint, naming the checkpoint, if a run may not change from the recipe `then` to `now`."""
     if found := first_differences(then, now):
         raise BadCheckpoint(
-            f"{checkpoint}: made with another recipe: {found}; train into another run folder, or go back to the old "
-            "recipe"
+            f"{checkpoint}: made with another recipe: {found}; train into another run folder, and another --store if "
+            "there is one, or go back to the old recipe"
         )
 
 

@@ -15,6 +15,7 @@ from sonorant.corpus.prepared import check_prepared
 from sonorant.corpus.shards import SPLITS, ShardSet
 from sonorant.errors import BadCorpus, BadRun, BadShard
 from sonorant.recipe.loading import dump_recipe
+from sonorant.text.units import Units, read_units
 from sonorant.training.checkpoints import BadCheckpoint
 from sonorant.training.identity import identity
 
@@ -41,10 +42,11 @@ def prepared(*arguments, **options):
     return done.output
 
 
-def trained(store, recipe=RECIPE):
+def trained(store, recipe=RECIPE, step="step-00000002"):
     """Put into a store what one finds there of the newest checkpoint, but its weights."""
-    store.write("checkpoints/step-00000002/state.json", json.dumps({"identity": identity(recipe)}).encode())
-    store.write("checkpoints/latest", b"step-00000002")
+    store.write(f"checkpoints/{step}/state.json", json.dumps({"identity": identity(recipe)}).encode())
+    store.write(f"checkpoints/{step}/manifest.json", b"{}")
+    store.write("checkpoints/latest", step.encode())
 
 
 def records(run, split="train"):
@@ -113,6 +115,38 @@ def test_a_recipe_that_the_stores_checkpoints_cannot_go_on_with_is_refused(tmp_p
     assert store.read("recipe.yaml") == before
     store.write("checkpoints/step-00000002/state.json", b"{dama")  # a trainer passes over it, too
     prepared(tmp_path, data, url, "another", larger)
+    store.write("checkpoints/step-00000002/state.json", b'{"progress": {}}')
+    refused = preparing(tmp_path, data, url, "another")
+    assert isinstance(refused.exception, BadCheckpoint)  # of a time when checkpoints did not say their recipe
+
+
+def test_a_trainer_passes_over_a_damaged_checkpoint_of_a_store_and_so_does_the_check(tmp_path, data, url):
+    prepared(tmp_path, data, url, "maker")
+    store = ObjectStore(url, 0)
+    trained(store, step="step-00000001")
+    trained(store)
+    store.write("checkpoints/step-00000002/state.json", b"{dama")
+    larger = RECIPE.model_copy(update={"model": RECIPE.model.model_copy(update={"cells": 99})})
+    refused = preparing(tmp_path, data, url, "another", larger)
+    assert str(refused.exception).startswith(f"{url}/checkpoints/step-00000001: made with another recipe: model.cells")
+
+
+def test_a_folder_of_another_plan_keeps_no_tokenizer_from_a_store(tmp_path, data, url):
+    recipes = [
+        RECIPE.model_copy(update={"text": RECIPE.text.model_copy(update={"tokenizer": f"{name}.json"})})
+        for name in ("here", "stored")
+    ]
+    prepared(tmp_path, data, url, "units")
+    words = read_units(tmp_path / "units" / "shards" / "units.json").symbols
+    for name, symbols in (("here", words), ("stored", words[::-1])):
+        (data / f"{name}.json").write_text(Units(RECIPE.text.units, symbols).to_json())
+    file = tmp_path / "here.yaml"
+    file.write_text(dump_recipe(recipes[0]))
+    arguments = ["--recipe", str(file), "--data", str(data), "--run", str(tmp_path / "here"), "--jobs", "1"]
+    assert CliRunner().invoke(prepare, arguments).exit_code == 0
+    prepared(tmp_path, data, url, "maker", recipes[1])
+    trained(ObjectStore(url, 0), recipes[1])
+    prepared(tmp_path, data, url, "here", recipes[1])
 
 
 def test_shards_are_there_when_all_are_and_gone_when_the_first_goes(tmp_path, data, url, monkeypatch):
