@@ -3,16 +3,16 @@
 import io
 import json
 import os
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from services.process.options import store_option
 from sonorant.cli.progress import progress_bar
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
-from sonorant.recipe.document import Override
+from sonorant.recipe.document import Document, Override, apply_override
 
 if TYPE_CHECKING:
     from sonorant.recipe import Recipe
@@ -75,8 +75,7 @@ def command(
     shared.pull_results()
     run = find_run(run_path)
     export = _newest(run)
-    given = _given(assignments)
-    recipe = _recipe(export, given)
+    recipe = _recipe(export, given := _given(assignments))
     ranges = ranges_of(recipe, dict(read_range(span) for span in spans))
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
     subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
@@ -219,15 +218,14 @@ def _as_yaml(weights: "Weights", given: list[Override]) -> str:
     """Return what was given of `decoding`, and weights, as the recipe's section has them."""
     from ruamel.yaml import YAML
 
-    yaml, section = YAML(typ="safe", pure=True), dict[str, Any]()
+    yaml, document = YAML(typ="safe", pure=True), Document({}, {}, [], {})
     yaml.default_flow_style, yaml.width = False, 4096
-    decoding = [one for one in given if one.key.startswith(_DECODING)]
-    values = {one.key.removeprefix(_DECODING): yaml.load(one.value) for one in decoding}
-    for key, value in (values | {key: float(f"{weight:g}") for key, weight in weights.items()}).items():
-        *outer, name = key.split(".")
-        reduce(lambda inner, part: inner.setdefault(part, {}), outer, section)[name] = value
+    tuned = [Override(_DECODING + key, f"{weight:g}", "tuned") for key, weight in weights.items()]
+    for one in (*given, *tuned):
+        if one.key.startswith(_DECODING):
+            apply_override(document, one)
     text = io.StringIO()
-    yaml.dump({"decoding": section}, text)
+    yaml.dump(document.values, text)
     return text.getvalue()
 
 

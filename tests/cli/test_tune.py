@@ -8,6 +8,7 @@ from rigs.babble import UNITS
 from rigs.tiny_lm import spread, text_recipe, tiny_lm
 from rigs.tunable_run import write_tunable_run
 from rigs.whole_recording import within_quiet
+from ruamel.yaml import YAML
 
 from services.evaluation.test_sets import read_references
 from services.recognizer_client.client import pcm16
@@ -18,6 +19,7 @@ from sonorant.errors import BadRecipe, BadRun, BadShard
 from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport
 from sonorant.export.saved_language_model import export_language_model
+from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.serving.posteriors import open_posteriors, whole_posteriors
 from sonorant.serving.session import Session, SessionOptions
@@ -130,6 +132,29 @@ def test_another_language_model_may_be_given_and_another_range(run, tmp_path):
     said = done.output.partition("\ndecoding:\n")[2]
     assert f"    path: {tmp_path / 'other.arpa'}\n" in said
     assert f"    alpha: {document['best']['weights']['lm.alpha']:g}\n" in said
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("decoding.lm.alpha=1", "decoding.lm={path: LM}"),
+        ("decoding.lm=null", "decoding.lm.path=LM"),
+        ("decoding.lm={path: LM}", "decoding.phrases=[alpha, beta]", "decoding.phrases.1=gamma"),
+    ],
+    ids=" ".join,
+)
+def test_the_section_that_is_printed_makes_the_recipe_that_was_tuned(run, tmp_path, given):
+    shutil.copyfile(run.exports / "babble" / "1" / "lm.arpa", lm := tmp_path / "other.arpa")
+    done = tune(run, "--trials", "3", *(f"--set={one.replace('LM', str(lm))}" for one in given))
+    assert done.exit_code == 0, done.output
+    printed = "decoding:\n" + done.output.partition("\ndecoding:\n")[2].partition("\n--export")[0]
+    section = YAML(typ="safe").load(printed)["decoding"]
+    recipe = load_recipe(run.exports / "babble" / "1" / "recipe.yaml")
+    tuned = type(recipe.decoding).model_validate(recipe.decoding.model_dump(mode="json") | section)
+    best = json.loads(run.tuning.read_text())["best"]["weights"]
+    assert f"{tuned.lm.alpha:g}" == f"{best['lm.alpha']:g}"
+    assert tuned.lm.path == str(lm)
+    assert [str(phrase) for phrase in section.get("phrases", [])] in ([], ["alpha", "gamma"])
 
 
 def test_settings_of_the_environment_are_in_the_section_that_is_printed(run, monkeypatch):
