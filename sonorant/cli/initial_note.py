@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
 
-__all__ = ["InitialNote"]
+__all__ = ["InitialNote", "source_of"]
 
 _SHOWN = 8
 
@@ -32,6 +32,12 @@ class InitialNote:
 
     def _lines(self) -> list[Line]:
         return read_journal(self._run.metrics)["initial"]
+
+
+def source_of(run: RunFolder) -> str:
+    """Return the `training.init_from` that the run's training began with; empty: none."""
+    lines = read_journal(run.metrics)["initial"]
+    return str(lines[-1]["source"]) if lines else ""
 
 
 def _told(line: Line) -> str:

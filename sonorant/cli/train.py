@@ -15,7 +15,7 @@ import click
 from services.process.options import store_option
 from sonorant.atomic import atomic_write
 from sonorant.augment.noise_folder import check_noise_folders
-from sonorant.cli.initial_note import InitialNote
+from sonorant.cli.initial_note import InitialNote, source_of
 from sonorant.cli.settings import data_folder_or_here, data_option, resolve_recipe, set_option
 from sonorant.corpus.prepared import check_prepared, check_splits
 from sonorant.errors import SonorantError
@@ -66,7 +66,7 @@ def command(
     Exit codes: 0 training is complete; 3 it is, with rejected examples, which the last line counts (--lenient: 0);
     65 the corpus is not prepared, a noise folder or the aligner is not there, or the checkpoints are another recipe's;
     69 something is missing (is the run in use?); 70 a process keeps ending; 75 a standstill that restarts did not end,
-    the same command goes on; 78 the recipe is wrong, or names no weights to begin with; 130 interrupted, the same
+    the same command goes on; 78 the recipe is wrong, or its init_from has no weights; 130 interrupted, the same
     command goes on.
     """
     from services.process.run_lock import locked
@@ -88,6 +88,7 @@ def command(
         check_prepared(recipe, run, first)
         shared.pull_totals()
         _check_search(recipe, run)
+        _check_models(recipe, shared)
         _take_over(recipe, shared)
         if not _finished(run, recipe, lenient):
             check_splits(run, shared.open_shards)
@@ -101,16 +102,16 @@ def _take_over(recipe: "Recipe", shared: "SharedRun") -> None:
     run = shared.folder
     then = load_recipe(run.recipe) if run.recipe.is_file() else recipe
     atomic_write(run.recipe, dump_recipe(recipe))
-    if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
-        with suppress(OSError):  # a full disk behind standard error stops no training
+    with suppress(OSError):  # a full disk behind standard error stops no training
+        if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
             click.echo(f"{run.recipe}: {found}", err=True)
-            source = recipe.training.init_from
-            if source not in ("", then.training.init_from) and shared.is_trained:
-                click.echo(
-                    f"training.init_from={source}: has no effect on a training that has begun; to begin with it, train "
-                    "into another run folder",
-                    err=True,
-                )
+        source = recipe.training.init_from
+        if source and run.metrics.is_file() and shared.is_trained and source != source_of(run):
+            click.echo(
+                f"training.init_from={source}: has no effect on a training that has begun; to begin with it, train "
+                "into another run folder, and another --store if there is one",
+                err=True,
+            )
 
 
 def _check_search(recipe: "Recipe", run: RunFolder) -> None:
@@ -129,14 +130,14 @@ def _check_search(recipe: "Recipe", run: RunFolder) -> None:
     load_scorer(read_units(run.shards / "units.json"), decoding, recipe.text, Path(), load_neural)
 
 
-def _check_models(recipe: "Recipe", begins: bool) -> None:
+def _check_models(recipe: "Recipe", shared: "SharedRun") -> None:
     """Raise what the trainer would, some seconds later, of folders that are not the models that the recipe takes."""
     from sonorant.export.manifest import read_manifest
 
-    if begins:
+    if recipe.training.init_from and not shared.is_trained:
         source_kind(Path(recipe.training.init_from))
-    if aligner := recipe.training.aligner:
-        read_manifest(Path(aligner))
+    if recipe.training.aligner and complete_totals(shared.folder, recipe) is None:
+        read_manifest(Path(recipe.training.aligner))
 
 
 def _train(
@@ -146,7 +147,6 @@ def _train(
     from services.supervisor.cluster import Interrupted, LocalCluster
 
     run, begins = shared.folder, bool(recipe.training.init_from) and not shared.is_trained
-    _check_models(recipe, begins)
     _log_to(run.logs / "supervisor.log", verbose)
     try:
         with _display(f"{recipe.name} in {run.path}") as (show, say):

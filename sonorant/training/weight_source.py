@@ -1,6 +1,6 @@
 """What kind of folder `training.init_from` names; said before a training starts, without reading a weight."""
 
-from enum import Enum
+from enum import Enum, auto
 from pathlib import Path
 
 from sonorant.errors import BadRecipe
@@ -12,9 +12,9 @@ __all__ = ["SourceKind", "source_kind"]
 class SourceKind(Enum):
     """A folder that has weights."""
 
-    EXPORT = "an exported model"
-    CHECKPOINT = "a checkpoint of a run"
-    RUN = "a run, of which the best checkpoint is meant"
+    EXPORT = auto()
+    CHECKPOINT = auto()
+    RUN = auto()
 
 
 def source_kind(source: Path) -> SourceKind:
@@ -23,11 +23,15 @@ def source_kind(source: Path) -> SourceKind:
         return SourceKind.EXPORT
     if (source / "manifest.json").is_file() or (source / "state.json").is_file():
         return SourceKind.CHECKPOINT
-    run = RunFolder(source)
-    if run.is_trained:
+    if RunFolder(source).is_trained:
         return SourceKind.RUN
-    found = "no such folder" if not source.exists() else "a run without checkpoint" if run.recipe.is_file() else ""
     raise BadRecipe(
-        f"training.init_from={source}: {found or 'unknown content'}; expected a run folder, a checkpoint "
+        f"training.init_from={source}: {_other_content(source)}; expected a run folder, a checkpoint "
         "`RUN/checkpoints/step-…`, or an exported model `RUN/exports/<model>/<version>`"
     )
+
+
+def _other_content(source: Path) -> str:
+    if not source.exists():
+        return "no such folder"
+    return "a run without checkpoint" if RunFolder(source).recipe.is_file() else "unknown content"

@@ -54,7 +54,7 @@ def test_checkpoints_of_another_recipe_are_told_before_shards_of_another(tmp_pat
     options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(run.path), "--set", "seed=5"]
     refused = CliRunner().invoke(command, options).exception
     assert isinstance(refused, BadCheckpoint)
-    assert "another recipe: seed: 0 (default) then, 5 now; train into another run folder, or go back" in str(refused)
+    assert "another recipe: seed: 0 (default) then, 5 now; train into another run folder, and" in str(refused)
 
 
 @pytest.mark.parametrize("empty", [False, True])
@@ -200,13 +200,17 @@ def test_weights_to_begin_with_are_told_to_have_no_effect_on_a_training_that_has
     run.recipe.write_text(dump_recipe(digits_recipe()))
     run.totals.write_text(json.dumps({"epochs": digits_recipe().training.epochs, "train_seconds": 9.0}))
     arguments = ["--recipe", str(run.recipe), "--run", str(run.path), "--set"]
-    early = CliRunner().invoke(command, [*arguments, "training.init_from=runs/a"])
-    assert "has no effect" not in early.stderr
+    without_effect = "training.init_from=runs/b: has no effect on a training that has begun; to begin with it"
     (run.checkpoints / "step-00000001").mkdir(parents=True)
-    late = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
-    assert "training.init_from=runs/b: has no effect on a training that has begun; to begin with it" in late.stderr
-    again = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
-    assert again.stderr.count("training.init_from") == 0
+    elsewhere = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
+    assert without_effect not in elsewhere.stderr  # a store may have the journal
+    for source in ("runs/b", "runs/a"):
+        initial = {"kind": "initial", "time_s": 0, "step": 0, "source": source, "loaded": 1, "of": 1, "unmatched": []}
+        with run.metrics.open("a") as journal:
+            journal.write(json.dumps(initial) + "\n")
+        told = CliRunner().invoke(command, [*arguments, "training.init_from=runs/b"])
+        assert (without_effect in told.stderr) == (source == "runs/a")
+    assert "has no effect" not in CliRunner().invoke(command, [*arguments, "training.init_from="]).stderr
 
 
 @pytest.mark.parametrize(
