@@ -25,6 +25,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Self
 
 from services.recognizer_client.client import (
+    Alternative,
     ModelInfo,
     StreamedTranscript,
     StreamEvent,
@@ -41,7 +42,15 @@ from sonorant.arrays import Waveform
 from sonorant.audio.pcm import Samples
 from sonorant.v1 import recognizer_pb2_grpc
 
-__all__ = ["AsyncRecognizer", "ModelInfo", "Recognizer", "StreamEvent", "StreamedTranscript", "Wanted"]
+__all__ = [
+    "Alternative",
+    "AsyncRecognizer",
+    "ModelInfo",
+    "Recognizer",
+    "StreamEvent",
+    "StreamedTranscript",
+    "Wanted",
+]
 
 _GRPC_QUEUE = "PollerCompletionQueue"  # in the names of its callbacks
 

@@ -22,6 +22,7 @@ from services.recognizer_client.replay import Replay
 from services.recognizer_client.retrying import retry_delay_s, unanswered_delay_s
 from services.recognizer_client.samples import as_waveform
 from services.recognizer_client.transcript import (
+    Alternative,
     RecognizedWord,
     StreamedTranscript,
     StreamEvent,
@@ -35,6 +36,7 @@ from sonorant.v1 import recognizer_pb2 as pb
 from sonorant.v1 import recognizer_pb2_grpc
 
 __all__ = [
+    "Alternative",
     "ModelInfo",
     "RecognizedWord",
     "StreamEvent",

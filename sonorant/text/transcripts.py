@@ -25,8 +25,7 @@ _SHOWN = 3  # ids that a message names at most
 class Transcripts:
     """The texts of one file by utterance, and the speakers and recordings that it names.
 
-    In plain files ids are line numbers. doubtful: the format was detected, and plain and kaldi or trn both
-    fit.
+    In plain files ids are line numbers. doubtful: the format was detected, and plain and kaldi or trn both fit.
     """
 
     path: Path
