@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from sonorant.cli.output_path import check_output
 from sonorant.errors import BadLanguageModel
 from sonorant.file_names import shown
 
@@ -48,6 +49,7 @@ def command(
     """
     if (output is None) == (model is None):
         raise click.UsageError("give -o, the model to train, or --perplexity, a model to score with")
+    check_output(output, (*texts, dev))
     if model is not None:
         if any(value is not None for value in (order, prune, words, dev)):
             raise click.UsageError("-n, --prune, --words and --dev are for training: leave them out with --perplexity")

@@ -8,6 +8,7 @@ from typing import get_args
 import click
 
 from sonorant.atomic import atomic_write
+from sonorant.cli.output_path import check_output
 from sonorant.cli.score_view import Scored, show_json, show_text
 from sonorant.file_names import shown
 from sonorant.text.alignment import align
@@ -86,6 +87,7 @@ def command(
     if language and written and language != written:
         raise click.UsageError(f"--language {language} with --written {written}: expected one language")
     _check_times(times, written, ignore_spaces)
+    check_output(html, (reference, hypothesis, utt2spk))
     references, hypotheses = _pair(reference, hypothesis, format)
     spelling = _spelling(normalised, language, written)
     pairs = _spelt(pair_up(references, hypotheses), spelling)

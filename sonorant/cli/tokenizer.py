@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from sonorant.atomic import atomic_write
+from sonorant.cli.output_path import check_output
 from sonorant.cli.settings import find_run, resolve_recipe, set_option
 from sonorant.corpus.readers.text_lines import whole_text
 from sonorant.corpus.shards import ShardSet
@@ -39,6 +40,7 @@ def command(
     """
     if (run_path is None) == (not texts):
         raise click.UsageError("give either TEXTS, files with a sentence a line, or --run, a run that is prepared")
+    check_output(out, (*texts, recipe_path))
     if run_path is not None:
         run = find_run(run_path)
         recipe = resolve_recipe(recipe_path or run.recipe, assignments)
