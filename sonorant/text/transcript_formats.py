@@ -44,6 +44,8 @@ def formats_of(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Forma
         return (format_of(reference), "plain"), False
     if _own_format(reference) == _own_format(hypothesis) == "trn":
         return ("trn", "trn"), not (_look_like_ids(_trn_ids(reference)) and _look_like_ids(_trn_ids(hypothesis)))
+    if _is_mostly_trn(reference) and _is_mostly_trn(hypothesis):
+        return ("trn", "trn"), False  # reading them names the line that lacks its id
     if _is_jsonl(reference) or _is_jsonl(hypothesis):
         return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
     if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
@@ -58,7 +60,7 @@ def formats_of(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Forma
 
 def _beside_others(firsts: list[str], others: list[str]) -> Format:
     """Return the format of one of two files whose first words are not the same, each once; ids may come twice in it."""
-    are_ids = _look_like_ids(firsts) or (_look_like_ids(others) and set(firsts) <= set(others))
+    are_ids = _look_like_ids([*set(firsts)]) or (_look_like_ids(others) and set(firsts) <= set(others))
     return "kaldi" if are_ids else "plain"
 
 
@@ -82,6 +84,12 @@ def _own_format(lines: list[str]) -> Format | None:
     if _is_jsonl(lines):
         return "jsonl"
     return "trn" if all(_TRN.fullmatch(line) for line in lines if line.strip()) else None
+
+
+def _is_mostly_trn(lines: list[str]) -> bool:
+    """Return whether more than half of the lines have an id in parentheses at their end, and these look like ids."""
+    ids = _trn_ids(lines)
+    return 2 * len(ids) > sum(bool(line.strip()) for line in lines) and _look_like_ids([*set(ids)])
 
 
 def _trn_ids(lines: list[str]) -> list[str]:

@@ -146,9 +146,13 @@ def pair_up(reference: Transcripts, hypothesis: Transcripts) -> dict[str, tuple[
 
 def _lines(path: Path, may_be_blank: bool = False, none: str = "no transcript in it; expected one a line") -> list[str]:
     try:
-        lines = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+        lines = content.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+    except OSError as error:
         raise BadCorpus(f"{shown(path)}: {error}; expected a text file in UTF-8") from error
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise BadCorpus(f"{shown(path)}:{number}: {error.reason}; expected a text file in UTF-8") from error
     if not lines[-1]:
         lines.pop()
     if not (lines if may_be_blank else "".join(lines).strip()):

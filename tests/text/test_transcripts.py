@@ -85,6 +85,9 @@ def test_formats_of_a_pair_are_detected_from_both_files(file, reference, hypothe
         ("u1 one\nu2 two\n", "u2 one\n\nu2 two\n", r"other:3: id 'u2' comes a second time"),
         ("u1 one\nu1 two\nu2 x\n", "u1 one\nu2 two\n", r"file:2: id 'u1' comes a second time"),
         ('{"id": "u1", "text": "x"}', "u1 one\nu1 two\n", r"other:2: id 'u1' comes a second time"),
+        ("u1 one\nu2 two\nu2 x\n", "u2 one\nu1 two\nu2 x\n", r"file:3: id 'u2' comes a second time"),
+        ("u1 a b\nu1 c d\n", "u1 a b\nu1 c d\n", r"file:2: id 'u1' comes a second time"),
+        ("one (a_1)\ntwo (a_2)\n", "one (a_1)\ntwo (a_2)\nthree\n", r"other:3: no id in parentheses at its end"),
     ],
 )
 def test_an_id_that_comes_twice_in_one_of_two_files_is_named_with_its_line(file, reference, hypothesis, message):
@@ -109,7 +112,8 @@ def test_a_given_format_of_a_pair_leaves_no_doubt(file):
     [
         ("", "no transcript"),
         ("\n \n", "no transcript"),
-        (b"\xff\xfe\x00", "expected a text file in UTF-8"),
+        (b"\xff\xfe\x00", ":1: .*expected a text file in UTF-8"),
+        (b"one\ntwo\ncaf\xe9 noir\n", ":3: .*expected a text file in UTF-8"),
         ('{"id": "a", "text": "x"}\n{"id": ', ":2: .*expected a JSON object"),
         ('{"id": "a", "text": 3}', ':1: no "text"'),
         ('{"text": "x"}', ":1: no id"),
