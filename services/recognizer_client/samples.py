@@ -34,8 +34,11 @@ def as_waveform(samples: Waveform | Samples) -> Waveform:
     return array
 
 
-def check_scale(waveform: Waveform) -> None:
-    """Raise BadAudio for floats [samples] that have the scale of 16-bit integers, which would be clipped to noise."""
+def check_scale(waveform: Waveform, origin: str = "samples") -> None:
+    """Raise BadAudio for floats [samples] that have the scale of 16-bit integers, which would be clipped to noise.
+
+    origin: what the message names, such as a file.
+    """
     peak = float(np.max(np.abs(waveform), initial=0.0))
     if peak > _MOST:
-        raise BadAudio("samples", f"floats up to {peak:g}; {_EXPECTED}: divide by 32768, or give int16")
+        raise BadAudio(origin, f"floats up to {peak:g}; {_EXPECTED}: divide by 32768, or give int16")
