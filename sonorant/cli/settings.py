@@ -29,6 +29,7 @@ __all__ = [
 BROUGHT = Path(".cache/data")  # where `sonorant demo` puts downloaded recordings
 
 _PREFIX = "SONORANT_"
+_OF_NO_SECTION = (f"{_PREFIX}SEED", f"{_PREFIX}NAME")
 _BESIDE = Path("../shared/data")
 _IN_A_POD = "KUBERNETES_SERVICE_HOST"  # Kubernetes sets it in each
 
@@ -55,12 +56,12 @@ def resolve_recipe(path: Path, assignments: Iterable[str] = ()) -> Recipe:
 def read_overrides(environment: Mapping[str, str], assignments: Iterable[str]) -> list[Override]:
     """Return the overrides, weakest first.
 
-    `SONORANT_TRAINING__RANKS` sets training.ranks, `SONORANT__SEED` sets seed; a name without the double underscore
-    (SONORANT_DATA, or Kubernetes' of a Service) is not the recipe's.
+    `SONORANT_TRAINING__RANKS` sets training.ranks, `SONORANT_SEED` and `SONORANT__SEED` set seed; another name without
+    the double underscore (SONORANT_DATA, or Kubernetes' of a Service) is not the recipe's.
     """
     overrides = []
     for name, value in sorted(environment.items()):
-        if name.startswith(_PREFIX) and "__" in name:
+        if name.startswith(_PREFIX) and ("__" in name or name in _OF_NO_SECTION):
             key = name.removeprefix(_PREFIX).replace("__", ".").lower().lstrip("_.")
             overrides.append(Override(key, value, name))
     for assignment in assignments:

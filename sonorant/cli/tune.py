@@ -210,6 +210,11 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     click.echo(
         f"{tuned.before.errors} word errors became {tuned.after.errors}; decrease {low:.2%} to {high:.2%} (95 %)"
     )
+    for key, (least, most) in ranges.items():
+        if not least <= tuned.best[key] <= most:
+            click.echo(
+                f"{key}={tuned.best[key]:g}, as it was, is better than all that were tried in its range", err=True
+            )
     if tuned.best != tuned.start and low <= 0:
         click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
 

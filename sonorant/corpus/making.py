@@ -136,15 +136,20 @@ def _read(segment: Segment, utterance: Utterance, recipe: Recipe) -> Reading:
     try:
         return read_segment(segment, recipe.corpus)
     except BadSegment as error:
-        line = f" of {utterance.line}" if utterance.line else ""
-        raise BadAudio(error.path, f"{error.reason} (utterance {shown(utterance.id)}{line})") from error
+        raise BadAudio(error.path, f"{error.reason} ({_named(utterance)})") from error
+
+
+def _named(utterance: Utterance) -> str:
+    line = f" of {utterance.line}" if utterance.line else ""
+    return f"utterance {shown(utterance.id)}{line}"
 
 
 def _transcript(utterance: Utterance, recipe: Recipe) -> str:
     """Return the transcript in the recipe's spelling; raises BadAudio if there is none, or it has refused numbers."""
     text = utterance.text if utterance.pauses_s else normalise(utterance.text, recipe.text)
     if not text:
-        raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words")
+        which = f" ({_named(utterance)})" if utterance.segments else ""
+        raise BadAudio(_origin(utterance), f"its transcript {utterance.text!r} has no words{which}")
     if recipe.text.numbers == "refuse" and (number := first_number(text)):
         raise BadAudio(shown(utterance.id), f"its transcript {utterance.text!r} has {number!r}; write it as it is read")
     return text

@@ -129,7 +129,7 @@ class ShardSet:
                 f"{path}: record {index} cannot be read: {error.strerror}; is its volume mounted and sound?"
             ) from error
         except (ValueError, BadShard) as error:
-            raise BadShard(f"{path}: record {index} is damaged: {error}") from error
+            raise BadShard(f"{path}: record {index} is damaged: {error}; remove the file, and prepare again") from error
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records in order of ordinals."""

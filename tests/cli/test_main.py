@@ -49,6 +49,16 @@ def test_an_output_that_is_full_is_said_in_a_line(arguments, buffered):
     assert (done.returncode, done.stderr) == (69, said)
 
 
+def test_a_machine_without_room_for_temporary_folders_is_said_in_a_line(tmp_path):
+    script = "import tempfile; from sonorant.cli import main; main.cli = lambda **_: tempfile.mkdtemp(); main.main()"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = ["bash", "-c", 'cd "$TMPDIR"; ulimit -f 0; exec "$0" -c "$1"', sys.executable, script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 69
+    assert done.stderr.startswith("sonorant: No usable temporary directory found in ")
+    assert done.stderr.endswith("; free disk space, or name another folder with TMPDIR\n")
+
+
 def test_a_misspelled_command_has_the_right_one_in_its_message():
     done = CliRunner().invoke(cli, ["trian"])
     assert (done.exit_code, "No such command 'trian'. Did you mean 'train'?" in done.output) == (2, True)

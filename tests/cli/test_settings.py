@@ -25,6 +25,11 @@ def test_names_without_double_underscore_are_not_the_recipes() -> None:
     assert read_overrides({"SONORANT_DATA": "/d", "SONORANT_REDIS_SERVICE_HOST": "10.0.0.1", "PATH": "x__y"}, []) == []
 
 
+def test_keys_of_no_section_need_no_double_underscore() -> None:
+    overrides = read_overrides({"SONORANT_SEED": "5", "SONORANT_NAME": "mine"}, [])
+    assert [(one.key, one.value) for one in overrides] == [("name", "mine"), ("seed", "5")]
+
+
 @pytest.mark.parametrize("assignment", ["training.ranks", "=3", ""])
 def test_assignment_without_key_or_value_is_refused(assignment: str) -> None:
     with pytest.raises(click.BadParameter, match="expected KEY=VALUE"):

@@ -212,7 +212,7 @@ def test_manifest_with_a_broken_recording_and_an_empty_transcript(tmp_path: Path
     recipe = digits_recipe(reader="manifest", path="all.jsonl", strings=None, splits={})
     prepared = prepare(recipe, tmp_path, RunFolder(shards.parent), progress=lambda *_: None)
     assert sorted((Path(s.recording).name, s.reason) for s in prepared.skipped) == [
-        ("3.wav", "its transcript '...' has no words"),
+        ("3.wav", f"its transcript '...' has no words (utterance 3 of {tmp_path / 'all.jsonl'}:4)"),
         ("5.wav", "no such file"),
     ]
     records = [record for split in ("train", "dev", "test") for record in ShardSet.open(shards, split)]
