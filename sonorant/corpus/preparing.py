@@ -25,6 +25,7 @@ from sonorant.recipe import Recipe
 from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
+from sonorant.text.marks import marks_warning
 from sonorant.text.normalisation import normalise
 from sonorant.text.units import Units, fewer_pieces, learn_units, read_units
 
@@ -121,13 +122,14 @@ def _relisted(card: dict[str, Any], listed: Sequence[Skipped], mark: dict[str, A
 
 
 def _warned(card: dict[str, Any], recipe: Recipe, listing: Listing, units: Units) -> dict[str, Any]:
-    """Return the card with what of splits and units may not be meant, under a key that it has only if there is any."""
+    """Return the card with what of splits, units and texts may not be meant, under a key only if there is any."""
     corpus = recipe.corpus
     speakers = {name: split["speakers"] for name, split in card["splits"].items()}
     told = [
         unused_splits(corpus, listing.utterances),
         speakers_in_common(corpus, speakers),
         fewer_pieces(recipe.text, units),
+        marks_warning((utterance.id, utterance.text) for utterance in listing.utterances),
     ]
     warnings = [warning for warning in told if warning]
     silent = {key: value for key, value in card.items() if key != "warnings"}
