@@ -10,8 +10,6 @@ __all__ = ["first_number", "normalise"]
 
 _SPOKEN = "%‰&@#§"  # Unicode calls them punctuation, but they are read out as words
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'"))
-_WITHIN_WORD = re.compile(r"(?<=\w)[\u2019\u02bc\u2032\uff07](?=\w)")
-_SPACING_ACCENTS = dict.fromkeys((0xA8, 0xAF, 0xB4, 0xB8, *range(0x2D8, 0x2DE)), " ")  # which NFKC puts on a space
 _ACCENT_FOR_APOSTROPHE = re.compile(r"(?<=\w)[\u00b4`](?=\w)")  # l´eau: a key beside the right one
 _LIGATURES = str.maketrans({"œ": "oe", "Œ": "OE", "æ": "ae", "Æ": "AE"})
 # NFKC takes these letters, as in ㅋㅋ, for parts of a syllable, and joins those that happen to stand together.
@@ -35,16 +33,16 @@ def normalise(text: str, recipe: TextRecipe) -> str:
     """Return `text` in NFKC, with case, punctuation, accents, ligatures and elisions by the recipe.
 
     Words stand one space apart, without invisible characters such as soft hyphens. Punctuation becomes a space ("well-
-    known" is two words), but for apostrophes in any typographic form, which depend on the language (`without_quotes`);
-    where punctuation stays, those within a word become '.
+    known" is two words), but for apostrophes in any typographic form, which depend on the language (`without_quotes`).
     Signs that are read out, such as % and +, stay: units without them reject the transcript by name, where removal
     would train the model to skip a spoken word. Digits stay for the same reason: their reading depends on what they
     count (1984, 3 h, 세 시 and 삼 분 for 3), which no library of number words covers. Hangul letters outside syllables
     (ㅋㅋ) stay. Normalisation is idempotent.
     """
     text = text.translate(_WITHOUT_UNSEEN)
-    text = unicodedata.normalize("NFC", text)  # else an accent stands between letter and apostrophe
-    text = _WITHIN_WORD.sub("'", _ACCENT_FOR_APOSTROPHE.sub("'", text)).translate(_SPACING_ACCENTS)
+    if recipe.punctuation == "strip":
+        text = unicodedata.normalize("NFC", text)  # else an accent stands between letter and apostrophe
+        text = _ACCENT_FOR_APOSTROPHE.sub("'", text).replace("\u00b4", " ")  # NFKC makes a space and an accent of it
     text = _nfkc(text)
     if recipe.lowercase:
         text = _nfkc(text.lower())

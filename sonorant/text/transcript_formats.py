@@ -17,6 +17,7 @@ IDS = ("id", "utterance", "audio_filepath")
 _RECORDINGS = ("audio_filepath", "file")  # of NeMo's manifests, and of `sonorant transcribe --json`
 _MANY = 10  # lines; so many texts hardly begin with as many words, every one of them recognized
 _TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*", re.DOTALL)  # sclite's: good morning (ann-1)
+_COMMENT = ";;"  # begins lines of trn that say nothing of an utterance
 
 
 class Entry(NamedTuple):
@@ -60,7 +61,9 @@ def formats_of(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Forma
 
 def _beside_others(firsts: list[str], others: list[str]) -> Format:
     """Return the format of one of two files whose first words are not the same, each once; ids may come twice in it."""
-    are_ids = _look_like_ids([*set(firsts)]) or (_look_like_ids(others) and set(firsts) <= set(others))
+    distinct = [*set(firsts)]
+    alone = 2 * len(distinct) > len(firsts) and _look_like_ids(distinct)
+    are_ids = alone or (_look_like_ids(others) and set(firsts) <= set(others))
     return "kaldi" if are_ids else "plain"
 
 
@@ -83,13 +86,18 @@ def _own_format(lines: list[str]) -> Format | None:
     """Return the format that all lines show by themselves, jsonl or trn; None if they show none."""
     if _is_jsonl(lines):
         return "jsonl"
-    return "trn" if all(_TRN.fullmatch(line) for line in lines if line.strip()) else None
+    return "trn" if all(_TRN.fullmatch(line) for line in lines if _has_text(line)) else None
 
 
 def _is_mostly_trn(lines: list[str]) -> bool:
     """Return whether more than half of the lines have an id in parentheses at their end, and these look like ids."""
     ids = _trn_ids(lines)
-    return 2 * len(ids) > sum(bool(line.strip()) for line in lines) and _look_like_ids([*set(ids)])
+    return 2 * len(ids) > sum(map(_has_text, lines)) and _look_like_ids([*set(ids)])
+
+
+def _has_text(line: str) -> bool:
+    """Return whether a line is neither blank nor a comment of sclite's."""
+    return bool(line.strip()) and not line.startswith(_COMMENT)
 
 
 def _trn_ids(lines: list[str]) -> list[str]:
@@ -109,7 +117,7 @@ def entries(path: Path, lines: list[str], format: Format) -> Iterator[tuple[int,
     for number, line in enumerate(lines, 1):
         if format == "plain":
             yield number, Entry(str(number), line.strip())
-        elif line.strip():
+        elif line.strip() and not (format == "trn" and line.startswith(_COMMENT)):
             yield number, _entry(path, number, line, format)
 
 

@@ -86,13 +86,24 @@ def test_formats_of_a_pair_are_detected_from_both_files(file, reference, hypothe
         ("u1 one\nu1 two\nu2 x\n", "u1 one\nu2 two\n", r"file:2: id 'u1' comes a second time"),
         ('{"id": "u1", "text": "x"}', "u1 one\nu1 two\n", r"other:2: id 'u1' comes a second time"),
         ("u1 one\nu2 two\nu2 x\n", "u2 one\nu1 two\nu2 x\n", r"file:3: id 'u2' comes a second time"),
-        ("u1 a b\nu1 c d\n", "u1 a b\nu1 c d\n", r"file:2: id 'u1' comes a second time"),
+        ("u1 a\nu2 b\nu2 c\n", "u1 a\nu2 b\nu2 c\n", r"file:3: id 'u2' comes a second time.*; --format plain, if"),
         ("one (a_1)\ntwo (a_2)\n", "one (a_1)\ntwo (a_2)\nthree\n", r"other:3: no id in parentheses at its end"),
     ],
 )
 def test_an_id_that_comes_twice_in_one_of_two_files_is_named_with_its_line(file, reference, hypothesis, message):
     with pytest.raises(BadCorpus, match=message):
         read_pair(file(reference), file(hypothesis, "other"))
+
+
+def test_plain_texts_whose_lines_begin_alike_are_plain(file):
+    pair = read_pair(file("3d glasses\n3d prints\n"), file("3d glasses\n3d print\n", "other"))
+    assert [one.format for one in pair] == ["plain", "plain"]
+
+
+def test_comments_of_sclite_are_no_utterances(file):
+    lines = ";; from channel A\none (a_1)\n;; and B\ntwo (a_2)\n"
+    pair = read_pair(file(lines), file("one (a_1)\ntwo (a_2)\n", "other"))
+    assert [(one.format, one.texts) for one in pair] == [("trn", {"a_1": "one", "a_2": "two"})] * 2
 
 
 def test_a_recognizer_that_recognised_nothing_is_compared(file):
