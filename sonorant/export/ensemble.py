@@ -27,7 +27,7 @@ class Ensemble(Described):
         super().__init__(folder, manifest)
         self.scorer = load_scorer(self.units, self.recipe.decoding, self.recipe.text, folder, load_language_model)
         self.frame_seconds = members[0].frame_seconds
-        self.frame_lag_s = members[0].frame_lag_s
+        self.frame_lag_s = min(member.frame_lag_s for member in members)  # of the one that tells latest
         self.members: list[AcousticModel] = [member for served in members for member in served.members]
         self.decoder = None if members[0].decoder is None else _mean_decoder(members)
 

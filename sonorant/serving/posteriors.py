@@ -115,7 +115,7 @@ class Averaged(_OfSeveral):
 
 
 class Joined(_OfSeveral):
-    """The members' encoded frames side by side, as `MeanDecoder` takes them."""
+    """The members' encoded frames side by side, as the decoders of ensembles take them."""
 
     @staticmethod
     def _made_of(frames: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -36,44 +36,56 @@ class Head:
     frame: int = 0
     labels: int = 0
 
-    def next(self, table, labels, count):
-        """Return it where the label after these attends; at `count` the audio is over."""
-        frame, here = self.frame, self.labels
+    def next(self, table, labels, first, count):
+        """Return it where the label after these attends: not before frame `first`; at `count` the audio is over."""
+        frame, here = (self.frame, self.labels) if self.frame >= first else (first, 0)
         while frame < count and (here == LABELS_A_FRAME or not table.stops(labels, frame)):
             frame, here = frame + 1, 0
         return Head(frame, here + 1)
 
 
-def exhaustive(tables, count):
-    """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
+def exhaustive(tables, count, behind):
+    """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels.
+
+    A label comes at the last of its heads' frames. The next is sought there, or a frame later, by heads that are at
+    most `behind` - 1 frames behind.
+    """
     windows = [np.arange(max(0, t - WINDOW + 1), t + 1) for t in range(count)] + [np.arange(0)]
     ended = {}
 
-    def follow(labels, heads, times, score, over):
-        heads = [head.next(table, labels, count) for head, table in zip(heads, tables, strict=True)]
+    def follow(labels, heads, times, score, time, here):
+        """Time: frame of the last label; here: how many labels came there."""
+        first = min(time + (here == LABELS_A_FRAME) + 1, count) - behind
+        heads = [head.next(table, labels, first, count) for head, table in zip(heads, tables, strict=True)]
         rows = [table.row(labels, windows[head.frame]) for head, table in zip(heads, tables, strict=True)]
         row = np.logaddexp.reduce(rows) - np.log(len(rows))
-        time = max(head.frame for head in heads)
         ended[labels] = (score + row[END], times)
-        if time == count and over == LABELS_A_FRAME:
+        if time == count and here == LABELS_A_FRAME:
             return
+        now = max(head.frame for head in heads)
         for y in range(END):
-            follow((*labels, y), heads, (*times, min(time, count - 1)), score + row[y], over + (time == count))
+            heard = (*times, min(now, count - 1))
+            follow((*labels, y), heads, heard, score + row[y], now, here + 1 if now == time else 1)
 
-    follow((), [Head()] * len(tables), (), 0.0, 0)
+    follow((), [Head()] * len(tables), (), 0.0, 0, 0)
     return ended
 
 
-@given(st.lists(seeds, min_size=2, max_size=3, unique=True), st.integers(1, 3), st.sampled_from([0.0, 0.15, 0.3]))
-@settings(max_examples=25, deadline=None)
-def test_a_search_finds_what_going_through_all_hypotheses_finds(of, count, attends):
+@given(
+    st.lists(seeds, min_size=2, max_size=3, unique=True), st.integers(1, 4), st.sampled_from([0.0, 0.15, 0.3]),
+    st.sampled_from([1, 2, 64]),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_a_search_finds_what_going_through_all_hypotheses_finds(of, count, attends, behind):
     tables = [Table(seed, attends) for seed in of]
-    ended = exhaustive(tables, count)
+    ended = exhaustive(tables, count, behind)
     if len(ended) > 900:
         return
     scores = np.array([score for score, _ in ended.values()])
     expected = dict(zip(ended, np.exp(scores - np.logaddexp.reduce(scores)), strict=True))
-    found = searched(mean_of(tables), side_by_side(count, len(tables)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mean_monotonic_decoder, "_BEHIND", behind)
+        found = searched(mean_of(tables), side_by_side(count, len(tables)))
     assert {one.units for one in found} == set(expected)
     for one in found:
         assert one.confidence == pytest.approx(expected[one.units], abs=1e-6)

@@ -199,11 +199,14 @@ def results(served, cuts):
 
 
 def test_models_with_heads_of_their_own_stream_as_one_however_audio_is_cut(exports):
-    recipe, first = heads_of("heads", 1)
-    other, model = heads_of("other-heads", 2, cells=6)
+    recipe, first = heads_of("heads", 1, ctc=True)
+    other, model = heads_of("other-heads", 2, cells=6, ctc=True)
+    late = other.training.model_copy(update={"head_weight": 0.5, "head_delay_frames": 2})
+    other = other.model_copy(update={"training": late})
     second = export_model(model, other, UNITS, exports).path
     served = load_exported(export_ensemble(first, [second], recipe, UNITS, exports).path)
     loaded = [load_member(path) for path in (exports / "heads/1/members/0", second)]
+    assert served.frame_lag_s == loaded[1].frame_lag_s < loaded[0].frame_lag_s
     np.testing.assert_array_equal(posteriors(served), np.concatenate([posteriors(one) for one in loaded], axis=1))
     _, whole = results(served, [])
     interim, cut = results(served, range(1600, 2 * len(AUDIO), 1600))
