@@ -14,7 +14,7 @@ class TrainingRecipe(Section):
     """Optimisation. Steps count optimizer updates of the whole gang, times are in seconds."""
 
     ranks: int = Field(1, ge=1, le=4096, description="Horovod ranks; each has a process.")
-    batch_examples: int = Field(32, ge=1, le=16384, description="Most examples in one rank's batch.")
+    batch_examples: int = Field(32, ge=1, description="Most examples in one rank's batch.")
     batch_vectors: int = Field(
         0, ge=0, description="Most feature vectors in one rank's batch, padding counted; 0: only examples count."
     )
@@ -46,7 +46,7 @@ class TrainingRecipe(Section):
         "batch_examples should be several times as many; with CTC about as many, drawn by pool_examples to be of like "
         "length: its posteriors are of the weights before the batch, and age with every chunk.",
     )
-    epochs: int = Field(10, ge=1, le=1_000_000_000, description="Most passes over the corpus.")
+    epochs: int = Field(10, ge=1, lt=2**31, description="Most passes over the corpus.")
     max_minutes: float = Field(0.0, ge=0, description="Stop training after this time, in minutes; 0: no limit.")
     optimizer: Literal["adam", "nesterov"] = Field(
         "adam", description="Adam, or stochastic gradient descent with Nesterov's accelerated gradient."

@@ -2,6 +2,8 @@
 
 __all__ = ["OutstandingCredit"]
 
+_MOST_AT_ONCE = 10_000  # producers take grants of some more for a fault; the rest is granted with the next ones
+
 
 class OutstandingCredit:
     """Counts a consumer's outstanding credits, so that it never grants more than it has free slots."""
@@ -10,8 +12,8 @@ class OutstandingCredit:
         self._count = 0
 
     def up_to(self, slots: int) -> int:
-        """Return the credits to grant so that `slots` are outstanding, at least 0; they count as granted."""
-        count = max(0, slots - self._count)
+        """Return the credits to grant so that `slots` are outstanding, or as many as one grant may have; they count."""
+        count = max(0, min(slots - self._count, _MOST_AT_ONCE))
         self._count += count
         return count
 

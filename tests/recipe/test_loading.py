@@ -125,24 +125,16 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         ),
         (
             HEAD + "stages:\n- stage: room\n  t60_s: {low: 100, high: 600}\n",
-            "r.yaml:7: stages[0].room: t60_s=100.0..600.0: must be above 0 and 10 at most, in seconds; 0.1..0.6 is "
+            "r.yaml:7: stages[0].room: t60_s=100.0..600.0: must be above 0 and 30 at most, in seconds; 0.1..0.6 is "
             "usual",
         ),
         (
-            HEAD + "stages:\n- stage: room\n  snr_db: {low: -500, high: 5}\n",
-            "r.yaml:7: stages[0].room: snr_db=-500.0..5.0: must be within -200 and 200; 5..25 is usual",
-        ),
-        (
             HEAD + "stages:\n- stage: room\n  length_m: {low: 3, high: 1e6}\n",
-            "r.yaml:7: stages[0].room: length_m=3.0..1000000.0: must be 100 m at most",
-        ),
-        (
-            HEAD + "training: {batch_examples: 100000}\n",
-            "r.yaml:6: training.batch_examples=100000: must be less than or equal to 16384",
+            "r.yaml:7: stages[0].room: length_m=3.0..1000000.0: must be 1000 m at most",
         ),
         (
             HEAD + "training: {epochs: 5000000000}\n",
-            "r.yaml:6: training.epochs=5000000000: must be less than or equal to 1000000000",
+            "r.yaml:6: training.epochs=5000000000: must be less than 2147483648",
         ),
         (
             HEAD + "stages:\n- stage: noise_styles\n  width_m: {low: 1.3, high: 3}\n  microphones: 2\n"
