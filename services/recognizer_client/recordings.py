@@ -7,7 +7,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from services.recognizer_client.samples import check_scale
+from services.recognizer_client.samples import LOUDEST
 from sonorant.arrays import Waveform
 from sonorant.corpus.containers import is_mp3, shortfall
 from sonorant.errors import BadAudio
@@ -58,7 +58,8 @@ def read_recording(path: Path, rate_hz: int) -> Waveform:
         mono = soxr.resample(mono, found_hz, rate_hz).astype(np.float32)
     if not np.isfinite(mono).all():
         raise BadAudio(shown(path), "samples that are not finite, alone or averaged; expected numbers in [-1, 1]")
-    check_scale(mono, shown(path))
+    if (peak := float(np.max(np.abs(mono), initial=0.0))) > LOUDEST:  # the scale of integers: noise, once clipped
+        raise BadAudio(shown(path), f"samples reach {peak:g}; floating-point recordings must be in [-1, 1]")
     return mono
 
 

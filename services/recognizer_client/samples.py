@@ -12,7 +12,7 @@ from sonorant.errors import BadAudio
 __all__ = ["as_waveform", "check_scale"]
 
 _EXPECTED = "expected [samples], of one channel, of int16 or of floats in [-1, 1]"
-_MOST = 16.0  # 24 dB above full scale: no mix or filter comes to it, and speech of 16 bits begins there
+LOUDEST = 16.0  # 24 dB above full scale: no mix or filter comes to it, and speech of 16 bits begins there
 
 
 def as_waveform(samples: Waveform | Samples) -> Waveform:
@@ -34,11 +34,8 @@ def as_waveform(samples: Waveform | Samples) -> Waveform:
     return array
 
 
-def check_scale(waveform: Waveform, origin: str = "samples") -> None:
-    """Raise BadAudio for floats [samples] that have the scale of 16-bit integers, which would be clipped to noise.
-
-    origin: what the message names, such as a file.
-    """
+def check_scale(waveform: Waveform) -> None:
+    """Raise BadAudio for floats [samples] that have the scale of 16-bit integers, which would be clipped to noise."""
     peak = float(np.max(np.abs(waveform), initial=0.0))
-    if peak > _MOST:
-        raise BadAudio(origin, f"floats up to {peak:g}; {_EXPECTED}: divide by 32768, or give int16")
+    if peak > LOUDEST:
+        raise BadAudio("samples", f"floats up to {peak:g}; {_EXPECTED}: divide by 32768, or give int16")

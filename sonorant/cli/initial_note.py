@@ -35,7 +35,7 @@ class InitialNote:
 
 
 def source_of(run: RunFolder) -> str:
-    """Return the `training.init_from` that the run's training began with; empty: none."""
+    """Return the `training.init_from` that the run's training began with; empty: none, or a journal of before."""
     lines = read_journal(run.metrics)["initial"]
     return str(lines[-1]["source"]) if lines else ""
 

@@ -105,8 +105,8 @@ def _take_over(recipe: "Recipe", shared: "SharedRun") -> None:
     with suppress(OSError):  # a full disk behind standard error stops no training
         if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
             click.echo(f"{run.recipe}: {found}", err=True)
-        source = recipe.training.init_from
-        if source and run.metrics.is_file() and shared.is_trained and source != source_of(run):
+        source, begun = recipe.training.init_from, source_of(run) or then.training.init_from
+        if source and run.metrics.is_file() and shared.is_trained and Path(source).resolve() != Path(begun).resolve():
             click.echo(
                 f"training.init_from={source}: has no effect on a training that has begun; to begin with it, train "
                 "into another run folder, and another --store if there is one",

@@ -81,7 +81,7 @@ def command(
     subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
     tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
     _show(tuned, ranges, set_name)
-    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, given), nl=False)
+    click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, given, recipe), nl=False)
     if exports:
         _export(run, export, recipe, tuned)
         shared.push_exports()
@@ -219,8 +219,8 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
         click.echo("the decrease is within the noise of this set: confirm it on another one", err=True)
 
 
-def _as_yaml(weights: "Weights", given: list[Override]) -> str:
-    """Return what was given of `decoding`, and weights, as the recipe's section has them."""
+def _as_yaml(weights: "Weights", given: list[Override], recipe: "Recipe") -> str:
+    """Return what was given of `decoding`, and weights, as the recipe's section has them; a list is whole."""
     from ruamel.yaml import YAML
 
     yaml, document = YAML(typ="safe", pure=True), Document({}, {}, [], {})
@@ -229,8 +229,10 @@ def _as_yaml(weights: "Weights", given: list[Override]) -> str:
     for one in (*given, *tuned):
         if one.key.startswith(_DECODING):
             apply_override(document, one)
+    whole, section = recipe.decoding.model_dump(mode="json"), document.values.get("decoding", {})
+    section |= {key: whole[key] for key in section if isinstance(whole.get(key), list)}
     text = io.StringIO()
-    yaml.dump(document.values, text)
+    yaml.dump({"decoding": section}, text)
     return text.getvalue()
 
 

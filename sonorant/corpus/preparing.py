@@ -54,7 +54,7 @@ class Prepared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What of splits and units may not be meant."""
+        """What of splits, units and texts may not be meant."""
         return tuple(self.card.get("warnings", ()))
 
 

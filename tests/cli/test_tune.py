@@ -157,6 +157,18 @@ def test_the_section_that_is_printed_makes_the_recipe_that_was_tuned(run, tmp_pa
     assert [str(phrase) for phrase in section.get("phrases", [])] in ([], ["alpha", "gamma"])
 
 
+def test_a_list_that_is_given_in_part_is_printed_whole(run):
+    again = run.path.parent / "phrased"
+    shutil.copytree(run.path, again)
+    phrased = tune(RunFolder(again), "--trials", "1", "--export", "--set=decoding.phrases=[alpha, beta]")
+    assert phrased.exit_code == 0, phrased.output
+    said = tune(RunFolder(again), "--trials", "1", "--set=decoding.phrases.1=gamma").output
+    assert YAML(typ="safe").load(said.partition("\ndecoding:\n")[2].partition("\n--export")[0])["phrases"] == [
+        "alpha",
+        "gamma",
+    ]
+
+
 def test_settings_of_the_environment_are_in_the_section_that_is_printed(run, monkeypatch):
     monkeypatch.setenv("SONORANT_DECODING__BEAM", "3")
     assert "  beam: 3\n" in tune(run, "--trials", "1").output.partition("decoding:\n")[2]

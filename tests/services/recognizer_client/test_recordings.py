@@ -19,7 +19,7 @@ def test_samples_that_are_not_finite_or_overflow_as_they_are_averaged_are_bad_au
 
 def test_floats_of_the_scale_of_integers_are_bad_audio(tmp_path):
     soundfile.write(tmp_path / "loud.wav", np.full(100, 5000, np.float32), 8000, subtype="FLOAT")
-    with pytest.raises(BadAudio, match=r"loud\.wav: floats up to 5000; "):
+    with pytest.raises(BadAudio, match=r"loud\.wav: samples reach 5000; "):
         read_recording(tmp_path / "loud.wav", 8000)
 
 
