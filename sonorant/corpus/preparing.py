@@ -25,7 +25,7 @@ from sonorant.recipe import Recipe
 from sonorant.recipe.corpus_seed import corpus_seed
 from sonorant.recipe.loading import dump_recipe
 from sonorant.run_folder import RunFolder
-from sonorant.text.marks import marks_warning
+from sonorant.text.nonlinguistic import nonlinguistic_warning
 from sonorant.text.normalisation import normalise
 from sonorant.text.units import Units, fewer_pieces, learn_units, read_units
 
@@ -129,7 +129,7 @@ def _warned(card: dict[str, Any], recipe: Recipe, listing: Listing, units: Units
         unused_splits(corpus, listing.utterances),
         speakers_in_common(corpus, speakers),
         fewer_pieces(recipe.text, units),
-        marks_warning((utterance.id, utterance.text) for utterance in listing.utterances),
+        nonlinguistic_warning((utterance.id, utterance.text) for utterance in listing.utterances),
     ]
     warnings = [warning for warning in told if warning]
     silent = {key: value for key, value in card.items() if key != "warnings"}

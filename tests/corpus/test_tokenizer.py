@@ -114,10 +114,10 @@ def test_transcripts_with_numbers_are_skipped_by_id_where_the_recipe_refuses_the
     assert _prepared(recipe, folder, shards) == []
 
 
-def test_marks_in_transcripts_are_told(tmp_path: Path, shards: Path) -> None:
+def test_non_linguistic_symbols_in_transcripts_are_told(tmp_path: Path, shards: Path) -> None:
     recipe, folder = _spoken(tmp_path, ["one", "<unk> two"])
     (warning,) = prepare(recipe, folder, RunFolder(shards.parent), progress=lambda *_: None).warnings
-    assert warning.startswith("1 transcript has a mark, the first u1: <unk>; ")
+    assert warning.startswith("1 transcript has a non-linguistic symbol, the first u1: <unk>; ")
 
 
 def test_pieces_that_the_text_does_not_offer_are_told(tmp_path: Path, shards: Path) -> None:
