@@ -75,10 +75,10 @@ def check_stored_recipe(store: ObjectStore, recipe: Recipe) -> None:
 
     Reads no weights. One whose state is damaged is passed over, as a trainer does.
     """
-    for step in sorted(_whole(store), reverse=True):
-        if state := _state_of(store, f"checkpoints/{step}"):
-            check_identity(f"{store.url}/checkpoints/{step}", identity_of(state), identity(recipe))
-            return
+    states = {step: _state_of(store, f"checkpoints/{step}") for step in _whole(store)}
+    if known := [step for step, state in states.items() if state]:
+        newest = max(known, key=lambda step: (_generation(states[step]), step))
+        check_identity(f"{store.url}/checkpoints/{newest}", identity_of(states[newest]), identity(recipe))
 
 
 def push_generation(store: ObjectStore, run: RunFolder) -> None:
@@ -234,9 +234,7 @@ class CheckpointPusher:
         return step < steps[-1] or self._generation_of(step) < self._generation
 
     def _generation_of(self, step: str) -> int:
-        """Return the generation of a stored checkpoint; 0 if it has none, or is damaged."""
-        found = _state_of(self._store, f"checkpoints/{step}").get("generation")
-        return found if isinstance(found, int) else 0
+        return _generation(_state_of(self._store, f"checkpoints/{step}"))
 
     def _fence(self) -> None:
         newest = int(self._store.read(_GENERATION) or b"0")
@@ -246,3 +244,9 @@ class CheckpointPusher:
 
 class _Fenced(Exception):
     """A newer gang pushes to this store."""
+
+
+def _generation(state: dict[str, Any]) -> int:
+    """Return the generation in a checkpoint's state.json; 0 if it has none, or is damaged."""
+    found = state.get("generation")
+    return found if isinstance(found, int) else 0

@@ -129,6 +129,10 @@ def test_a_trainer_passes_over_a_damaged_checkpoint_of_a_store_and_so_does_the_c
     larger = RECIPE.model_copy(update={"model": RECIPE.model.model_copy(update={"cells": 99})})
     refused = preparing(tmp_path, data, url, "another", larger)
     assert str(refused.exception).startswith(f"{url}/checkpoints/step-00000001: made with another recipe: model.cells")
+    later = {"identity": identity(RECIPE), "generation": 2}  # of a gang that went on from before step 2
+    store.write("checkpoints/step-00000001/state.json", json.dumps(later).encode())
+    store.write("checkpoints/step-00000002/state.json", json.dumps({"identity": identity(larger)}).encode())
+    assert "step-00000001: made with" in str(preparing(tmp_path, data, url, "another", larger).exception)
 
 
 def test_a_folder_of_another_plan_keeps_no_tokenizer_from_a_store(tmp_path, data, url):
