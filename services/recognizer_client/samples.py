@@ -9,7 +9,7 @@ from sonorant.arrays import Waveform
 from sonorant.audio.pcm import Samples, from_int16
 from sonorant.errors import BadAudio
 
-__all__ = ["as_waveform", "check_scale"]
+__all__ = ["LOUDEST", "as_waveform", "check_scale"]
 
 _EXPECTED = "expected [samples], of one channel, of int16 or of floats in [-1, 1]"
 LOUDEST = 16.0  # 24 dB above full scale: no mix or filter comes to it, and speech of 16 bits begins there

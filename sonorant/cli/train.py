@@ -105,13 +105,18 @@ def _take_over(recipe: "Recipe", shared: "SharedRun") -> None:
     with suppress(OSError):  # a full disk behind standard error stops no training
         if found := first_differences(then.model_dump(mode="json"), recipe.model_dump(mode="json")):
             click.echo(f"{run.recipe}: {found}", err=True)
-        source, begun = recipe.training.init_from, source_of(run) or then.training.init_from
-        if source and run.metrics.is_file() and shared.is_trained and Path(source).resolve() != Path(begun).resolve():
+        source = recipe.training.init_from
+        if source and run.metrics.is_file() and shared.is_trained and not _began_with(source, run, then):
             click.echo(
                 f"training.init_from={source}: has no effect on a training that has begun; to begin with it, train "
                 "into another run folder, and another --store if there is one",
                 err=True,
             )
+
+
+def _began_with(source: str, run: RunFolder, then: "Recipe") -> bool:
+    """Return whether the run's training did, by its journal, or by its recipe if that is of before."""
+    return Path(source).resolve() == Path(source_of(run) or then.training.init_from).resolve()
 
 
 def _check_search(recipe: "Recipe", run: RunFolder) -> None:

@@ -62,5 +62,5 @@ def best_is_newer(run: RunFolder) -> bool:
     pointer = run.checkpoints / "best"
     if not (content and pointer.is_file()):
         return False
-    exported = read_manifest(folder / str(version)).step
-    return exported is not None and int(pointer.read_text().strip().removeprefix("step-")) > exported
+    exported, best = read_manifest(folder / str(version)).step, pointer.read_text().strip().removeprefix("step-")
+    return exported is not None and best.isdecimal() and int(best) > exported

@@ -69,6 +69,9 @@ def test_a_best_checkpoint_that_came_after_the_newest_version_is_told(run):
     assert best_is_newer(run)
     shutil.rmtree(first.parent / "2")
     assert best_is_newer(run)
+    (run.checkpoints / "best").write_text("")
+    assert not best_is_newer(run)  # cut off
+    (run.checkpoints / "best").write_text("step-00000030")
     manifest = json.loads((first / "manifest.json").read_text())
     del manifest["step"]
     (first / "manifest.json").write_text(json.dumps(manifest))
