@@ -126,7 +126,7 @@ def main() -> None:
         if isinstance(error, PermissionError) and error.filename is not None:
             click.echo(f"sonorant: {error.filename}: {error.strerror}; expected to be allowed to use it", err=True)
             sys.exit(_NO_PERMISSION)
-        if isinstance(error, FileNotFoundError) and str(error).count("No usable temporary directory"):
+        if isinstance(error, FileNotFoundError) and "No usable temporary directory" in str(error):
             click.echo(f"sonorant: {error.strerror}; free disk space, or name another folder with TMPDIR", err=True)
             sys.exit(Unavailable.exit_code)
         if error.errno not in _FULL or error.filename is not None:

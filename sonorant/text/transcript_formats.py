@@ -86,7 +86,8 @@ def _own_format(lines: list[str]) -> Format | None:
     """Return the format that all lines show by themselves, jsonl or trn; None if they show none."""
     if _is_jsonl(lines):
         return "jsonl"
-    return "trn" if all(_TRN.fullmatch(line) for line in lines if _has_text(line)) else None
+    texts = [line for line in lines if _has_text(line)]
+    return "trn" if texts and all(map(_TRN.fullmatch, texts)) else None
 
 
 def _is_mostly_trn(lines: list[str]) -> bool:

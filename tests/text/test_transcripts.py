@@ -106,6 +106,10 @@ def test_comments_of_sclite_are_no_utterances(file):
     assert [(one.format, one.texts) for one in pair] == [("trn", {"a_1": "one", "a_2": "two"})] * 2
 
 
+def test_a_file_of_comments_alone_is_no_trn_of_nothing(file):
+    assert [one.format for one in read_pair(file(";; a\n"), file(";; b\n", "other"))] == ["plain", "plain"]
+
+
 def test_a_recognizer_that_recognised_nothing_is_compared(file):
     pairs = pair_up(*read_pair(file("one two\nthree\n"), file("\n\n", "other")))
     assert list(pairs.values()) == [("one two", ""), ("three", "")]
