@@ -64,7 +64,7 @@ def test_padding_changes_nothing_before_it(name, padding):
     model = MODELS[name]
     alone = model.log_probs(tf.constant([[1, 3]])).numpy()[0]
     beside = model.log_probs(tf.constant([[1, 3, padding, padding], [2, 0, 1, 3]])).numpy()[0]
-    np.testing.assert_allclose(beside[:3], alone, atol=1e-6)
+    np.testing.assert_allclose(beside[:3], alone, atol=1e-5)  # products of another shape round otherwise
 
 
 @names
