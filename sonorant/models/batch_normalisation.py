@@ -5,11 +5,9 @@ batches of all ranks: the layer leaves sums over its batch in `sums`, which the 
 hands to `update`, in steps that change the weights and in no others.
 """
 
-from collections.abc import Sequence
-
 from sonorant.tensorflow import custom_gradient, keras, tf
 
-__all__ = ["BatchNormalisation"]
+__all__ = ["BatchNormalisation", "sums_about"]
 
 _EPSILON = 1e-3
 _MOMENTUM = 0.99  # share of the moving moments that a step leaves; the first replaces them
@@ -38,28 +36,29 @@ class BatchNormalisation(keras.layers.Layer):
             factor, offset = self.affine()
             return values * factor + offset
         axes = list(range(len(values.shape) - 1))
-        count = tf.reduce_sum(present)
-        centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
-        centred = (values - centre) * present
+        centred = (values - self.centre) * present
         total, squares = tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)
-        factor, offset = self._affine_of_sums(centre, total, squares, count)
+        factor, offset = self.affine_of(total, squares, tf.reduce_sum(present))
         return values * factor + offset
+
+    @property
+    def centre(self) -> tf.Tensor:
+        """The moving mean [channels], about which sums of squares keep their digits."""
+        return tf.convert_to_tensor(self.mean.value)
 
     def affine(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Return factor and offset [channels] by which the moving moments normalise."""
         return self._affine(self.mean.value, self.variance.value)
 
-    def affine_of(self, values: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return factor and offset [channels] by which the moments of tensors [..., channels] do; sets `sums`.
+    def affine_of(self, total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return factor and offset [channels] by which a batch of `count` frames with such sums does; sets `sums`.
 
-        Whoever multiplies the values next can do both in its weights, which are fewer.
+        total, squares: [channels], of the values about `centre`, and of their squares. Whoever multiplies the values
+        next can do both in its weights, which are fewer.
         """
-        channels = self.mean.shape[0]
-        count = tf.cast(tf.add_n([tf.size(one, tf.int64) for one in values]) // channels, tf.float32)
-        centre = tf.convert_to_tensor(self.mean.value)  # about which squares keep their digits
-        sums = [_sums(tf.reshape(one, (-1, channels)), centre) for one in values]
-        total, squares = (tf.add_n(each) for each in zip(*sums, strict=True))
-        return self._affine_of_sums(centre, total, squares, count)
+        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
+        mean, variance = _moments(total, squares, count)
+        return self._affine(self.centre + mean, variance)
 
     def update(self, sums: tf.Tensor) -> None:
         """Move the moments towards those of a step's frames; part of the step's graph."""
@@ -72,27 +71,21 @@ class BatchNormalisation(keras.layers.Layer):
         self.mean.value.assign_add(share * mean)
         self.variance.value.assign_add(share * (variance - self.variance.value))
 
-    def _affine_of_sums(
-        self, centre: tf.Tensor, total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
-        mean, variance = _moments(total, squares, count)
-        return self._affine(centre + mean, variance)
-
     def _affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factor = self.scale.value * tf.math.rsqrt(variance + _EPSILON)
         return factor, self.offset.value - mean * factor
 
 
 @custom_gradient
-def _sums(values: tf.Tensor, centre: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
-    """Return the sums [channels] of values [N, channels] about the centre, which has no gradient, and of squares."""
+def sums_about(values: tf.Tensor, centre: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
+    """Return sums [channels] of values [..., channels] about the centre, and of squares; it has no gradient."""
     centred = values - centre
+    axes = list(range(len(values.shape) - 1))
 
     def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tuple[tf.Tensor, None]:
         return centred * (2 * of_squares) + of_total, None
 
-    return (tf.reduce_sum(centred, 0), tf.reduce_sum(tf.square(centred), 0)), gradient
+    return (tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)), gradient
 
 
 def _moments(total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -105,14 +105,16 @@ def _with_gradient(kernel: _Kernel) -> Callable[..., Any]:
         products = _like(embedded, tf.matmul(flat(embedded), from_label) + bias)
         operands = [recurrent, query, encoded, *memory]
         columns = kernel.columns(query, encoded)
-        made = call_kernel(kernel.forward, [products, *operands], len(columns))
+        made = call_kernel(kernel.forward, [products, *operands], [tf.float32] * len(columns))
         for tensor, n in zip(made, columns, strict=True):
             tensor.set_shape((*embedded.shape[:2], n))
         gates, cells, hidden, contexts, queries, *kept = made
 
         def gradient(*d_taught: tf.Tensor) -> tuple[tf.Tensor | None, ...]:
             like = [gates, queries, encoded, *memory[1:]]
-            back = call_kernel(kernel.backward, [*d_taught, gates, cells, queries, *kept, *operands], len(like))
+            back = call_kernel(
+                kernel.backward, [*d_taught, gates, cells, queries, *kept, *operands], [tf.float32] * len(like)
+            )
             d_gates, d_queries, d_encoded, d_keys, d_scores = back[:5]
             d_vectors = [tf.reduce_sum(of_utterances, 0) for of_utterances in back[5:]]
             for d, tensor in zip([*back[:5], *d_vectors], like, strict=True):

@@ -41,19 +41,20 @@ def compiled_recurrence(
     weight's other rows; peepholes: of `Lstm`, zeros for a layer without.
     """
     size = recurrent.shape[0]
-    gates, cells, outputs = call_kernel(_forward, [products, recurrent, peepholes, cell, hidden], 3)
+    gates, cells, outputs = call_kernel(_forward, [products, recurrent, peepholes, cell, hidden], [tf.float32] * 3)
     for tensor, columns in ((gates, GATES * size), (cells, size), (outputs, size)):
         tensor.set_shape((*products.shape[:2], columns))
 
     def gradient(d_outputs: tf.Tensor, d_last_cell: tf.Tensor) -> tuple[tf.Tensor, ...]:
         given = [d_outputs, d_last_cell, gates, cells, cell, recurrent, peepholes]
-        d_gates, d_cell, d_hidden = call_kernel(_backward, given, 3)
+        d_gates, d_cell, d_hidden = call_kernel(_backward, given, [tf.float32] * 3)
         d_gates.set_shape(gates.shape)
         for tensor in (d_cell, d_hidden):
             tensor.set_shape(cell.shape)
         d_recurrent = tf.matmul(flat(outputs[:-1]), flat(d_gates[1:]), transpose_a=True)
         d_recurrent += tf.matmul(hidden, d_gates[0], transpose_a=True)
-        (d_peepholes,) = call_kernel(_peepholes, [d_gates, cells, cell], 1)  # dropped from a graph of a layer without
+        # Dropped from a graph of a layer without.
+        (d_peepholes,) = call_kernel(_peepholes, [d_gates, cells, cell], [tf.float32])
         d_peepholes.set_shape(peepholes.shape)
         return d_gates, d_cell, d_hidden, d_recurrent, d_peepholes
 

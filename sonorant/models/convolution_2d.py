@@ -12,13 +12,14 @@ alone, so streams carry no state for it; in training also on the moments of the 
 overlapping vectors share is computed for each.
 """
 
+import math
 from itertools import pairwise, zip_longest
 from typing import TypeAlias
 
 from sonorant.models.batch_normalisation import BatchNormalisation
 from sonorant.models.convolution_2d_section import Convolution2dRecipe
 from sonorant.models.half_precision import Dense, product
-from sonorant.models.pooled_filters import PooledFilters
+from sonorant.models.pooled_filters import PooledFilters, Windows
 from sonorant.models.vector_convolution import VectorConvolution
 from sonorant.tensorflow import keras, tf
 
@@ -45,9 +46,9 @@ class Convolution2d(VectorConvolution):
         channels = 1
         self.convolutions: list[PooledFilters] = []
         for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(feature_maps), strict=True)):
-            name, inputs = f"{_NAME}_{i}", layer.width_bins * layer.width_frames * channels
-            convolution = PooledFilters(inputs, layer.filters, layer.pool_bins, after.bins, first_seed + i, name)
-            self.convolutions.append(convolution)
+            name = f"{_NAME}_{i}"
+            windows = Windows(layer.width_frames, layer.width_bins, layer.stride_frames, layer.pool_bins, after.bins)
+            self.convolutions.append(PooledFilters(windows, channels, layer.filters, first_seed + i, name))
             self._positions[name] = after.frames * after.bins * layer.pool_bins
             channels = layer.filters
         self.batch_normalisation = [
@@ -83,20 +84,22 @@ class Convolution2d(VectorConvolution):
         """Return Float32[N, size] of vectors [N, bins]."""
         frames = self.recipe.frames
         spectra = tf.reshape(vectors, (-1, frames, vectors.shape[1] // frames, 1))
-        found = tf.unstack(tf.transpose(spectra, (1, 2, 0, 3)))  # for each frame [bins, N, channels]
+        maps = tf.transpose(spectra, (1, 2, 0, 3))
         affine: _Affine | None = None
-        for i, (convolution, layer) in enumerate(zip(self.convolutions, self.recipe.layers, strict=True)):
-            width, weights = layer.width_frames, _folded_into(affine, convolution)
-            firsts = range(0, len(found) - width + 1, layer.stride_frames)
-            found = [convolution.by(tf.concat(found[first : first + width], 2), *weights) for first in firsts]
-            if self.batch_normalisation:
-                normal = self.batch_normalisation[i]
-                affine = normal.affine_of(found) if training else normal.affine()
+        for convolution, normal in zip_longest(self.convolutions, self.batch_normalisation):
+            weights = _folded_into(affine, convolution)
+            if normal and training:
+                maps, total, squares = convolution.by_with_moments(maps, *weights, normal.centre)
+                count = tf.cast(tf.size(maps, tf.int64) // maps.shape[3], tf.float32)
+                affine = normal.affine_of(total, squares, count)
+            else:
+                maps = convolution.by(maps, *weights)
+                affine = normal and normal.affine()
             if affine and convolution.compute_dtype != "float32":  # which would round values that have a mean
-                found, affine = [one * affine[0] + affine[1] for one in found], None
-        left = tf.transpose(tf.concat(found, 2), (1, 0, 2))
+                maps, affine = maps * affine[0] + affine[1], None
         kernel, bias = _folded_into(affine, self.projection)
-        flat = tf.reshape(left, (-1, left.shape[1] * left.shape[2]))
+        left = tf.transpose(maps, (2, 1, 0, 3))
+        flat = tf.reshape(left, (-1, math.prod(left.shape[1:])))
         return product(flat, kernel, self.projection.compute_dtype) + bias
 
 

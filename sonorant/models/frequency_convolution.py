@@ -12,7 +12,7 @@ A vector's output depends on that vector alone: streams carry no state for it, a
 
 from sonorant.models.convolution_section import FrequencyConvolutionRecipe
 from sonorant.models.half_precision import Dense
-from sonorant.models.pooled_filters import PooledFilters
+from sonorant.models.pooled_filters import PooledFilters, Windows
 from sonorant.models.vector_convolution import VectorConvolution
 from sonorant.tensorflow import keras, tf
 
@@ -38,11 +38,11 @@ class FrequencyConvolution(VectorConvolution):
 
     def _build_layers(self, bins: int, recipe: FrequencyConvolutionRecipe, seed: int) -> None:
         maxima, last = recipe.maxima(bins), recipe.positions(bins)
-        widths = recipe.width_bins * recipe.frames, recipe.pooled_width_bins * recipe.filters
-        pools = (recipe.pool_bins, maxima), (1, last)
+        first = Windows(1, recipe.width_bins, 1, recipe.pool_bins, maxima)
+        second = Windows(1, recipe.pooled_width_bins, 1, 1, last)
         self.convolutions = [
-            PooledFilters(width, recipe.filters, *pool, seed + i, f"convolution_{i}")
-            for i, (width, pool) in enumerate(zip(widths, pools, strict=True))
+            PooledFilters(first, recipe.frames, recipe.filters, seed, "convolution_0"),
+            PooledFilters(second, recipe.filters, recipe.filters, seed + 1, "convolution_1"),
         ]
         glorot = keras.initializers.GlorotUniform(seed + 2)
         self.projection = Dense(recipe.size, kernel_initializer=glorot, name="convolution_projection")
@@ -57,10 +57,11 @@ class FrequencyConvolution(VectorConvolution):
         if self.recipe is None:
             return vectors
         frames, shape = self.recipe.frames, tf.shape(vectors)
-        found = tf.transpose(tf.reshape(vectors, (-1, frames, vectors.shape[2] // frames)), (2, 0, 1))
+        spectra = tf.transpose(tf.reshape(vectors, (-1, frames, vectors.shape[2] // frames)), (2, 0, 1))
+        maps = spectra[tf.newaxis]  # all frames of a bin are its channels
         for convolution in self.convolutions:
-            found = convolution(found)
-        found = tf.transpose(found, (1, 0, 2))
+            maps = convolution(maps)
+        found = tf.transpose(maps[0], (1, 0, 2))
         return self.projection(tf.reshape(found, (shape[0], shape[1], found.shape[1] * found.shape[2])))
 
     def one_by_one(self, vectors: tf.Tensor) -> tf.Tensor:

@@ -30,6 +30,9 @@ namespace {
 
 #include "lstm.hpp"
 
+#include "filters.hpp"
+#include "filters_backward.hpp"
+
 #include "energies.hpp"
 #include "taught_decoder.hpp"
 
@@ -45,6 +48,13 @@ NB_MODULE(MODULE, m) {
     m.def("lstm_backward", lstm_backward, "d_outputs"_a, "d_last_cell"_a, "gates"_a, "cells"_a, "cell"_a, "recurrent"_a,
           "peepholes"_a, "threads"_a, "d_gates"_a.noconvert(), "d_cell"_a.noconvert(), "d_hidden"_a.noconvert());
     m.def("lstm_peepholes", lstm_peepholes, "d_gates"_a, "cells"_a, "cell"_a, "d_peepholes"_a.noconvert());
+    m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
+          "threads"_a, "found"_a.noconvert(), "winners"_a.noconvert(), "moments"_a.noconvert());
+    m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "winners"_a,
+          "maps"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_kernel"_a.noconvert(),
+          "d_bias"_a.noconvert());
+    m.def("filters_maps_gradient", filters_maps_gradient, "d_found"_a, "d_moments"_a, "found"_a, "winners"_a,
+          "kernel"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_maps"_a.noconvert());
     nb::class_<TaughtFeedback>(m, "TaughtFeedback")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<2>, Floats<1>, Floats<1>>(),
              "weight"_a, "query"_a, "encoded"_a, "lengths"_a, "keys"_a, "fertility"_a, "energy"_a, "feedback"_a)

@@ -58,6 +58,58 @@ def lstm_peepholes(
     Raises ValueError if sizes do not fit.
     """
 
+def filters_forward(
+    maps: NDArray[np.float32],
+    kernel: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    stride_frames: int,
+    pool: int,
+    threads: int,
+    found: NDArray[np.float32],
+    winners: NDArray[np.uint8],
+    moments: NDArray[np.float32],
+) -> None:
+    """Overwrite found [frames', maxima, N, filters] by the rectified maxima of filters of windows, without the GIL.
+
+    maps: [frames, bins, N, channels]; kernel: [bins, frames, channels, filters] of a window; bias: [filters]. A window
+    begins at every `stride_frames`-th frame and at every bin; of `pool` neighbouring bins the largest product counts,
+    the first of equal ones, and winners has which. moments: [2, filters], sums about centre [filters], and of squares.
+    Raises ValueError if sizes do not fit.
+    """
+
+def filters_kernel_gradient(
+    d_found: NDArray[np.float32],
+    d_moments: NDArray[np.float32],
+    found: NDArray[np.float32],
+    winners: NDArray[np.uint8],
+    maps: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    stride_frames: int,
+    pool: int,
+    threads: int,
+    d_kernel: NDArray[np.float32],
+    d_bias: NDArray[np.float32],
+) -> None:
+    """Overwrite a loss' gradients by kernel and bias, from those by found and moments, without the GIL.
+
+    Their bits do not depend on the number of threads. Raises ValueError if sizes do not fit.
+    """
+
+def filters_maps_gradient(
+    d_found: NDArray[np.float32],
+    d_moments: NDArray[np.float32],
+    found: NDArray[np.float32],
+    winners: NDArray[np.uint8],
+    kernel: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    stride_frames: int,
+    pool: int,
+    threads: int,
+    d_maps: NDArray[np.float32],
+) -> None:
+    """Overwrite the gradient by maps in the same way."""
+
 class TaughtFeedback:
     """An LSTM decoder with `FeedbackAttention`, taught L labels of B utterances of T frames; H cells, queries [Q].
 

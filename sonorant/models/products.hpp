@@ -31,69 +31,93 @@ struct Packed {
     size_t width() const { return panels * LANES; }
 };
 
-// Add the products of ROWS rows and PANELS panels, whose sums fit into registers, Vectors of floats.
+// What is added to sums of products: those of `count` taps, each of `terms` terms.
+struct Tap {
+    const float* left;   // of the first row
+    const Lanes* right;  // of the first panel
+};
+struct Taps {
+    const Tap* first;
+    size_t count, terms;
+    size_t row_step, term_step;  // in `left`, from row to row and from term to term
+    size_t panel_step;           // in `right`, from panel to panel
+};
+
+// Add the products of ROWS rows from `row` on and PANELS panels from `panel` on, whose sums fit into registers, Vectors
+// of floats.
 template <typename Vector, size_t ROWS, size_t PANELS>
-INLINE void add_tile(const float* left, size_t left_step, const Lanes* lanes, size_t terms, float* sums, size_t step) {
+INLINE void add_tile(const Taps& taps, size_t row, size_t panel, float* sums, size_t step) {
     constexpr size_t SIZE = sizeof(Vector) / sizeof(float), VECTORS = PANELS * LANES / SIZE;
+    const size_t terms = taps.terms, row_step = taps.row_step, term_step = taps.term_step, panel_step = taps.panel_step;
     Vector tile[ROWS][VECTORS];
-    for (size_t row = 0; row < ROWS; ++row)
-        for (size_t i = 0; i < VECTORS; ++i) std::memcpy(&tile[row][i], sums + row * step + i * SIZE, sizeof(Vector));
-    for (size_t term = 0; term < terms; ++term) {
-        Vector weights[VECTORS];
-        for (size_t i = 0; i < VECTORS; ++i)
-            std::memcpy(&weights[i], lanes[i * SIZE / LANES * terms + term].values + i * SIZE % LANES, sizeof(Vector));
-        for (size_t row = 0; row < ROWS; ++row)
-            for (size_t i = 0; i < VECTORS; ++i) tile[row][i] += left[row * left_step + term] * weights[i];
+    for (size_t i = 0; i < ROWS; ++i)
+        for (size_t j = 0; j < VECTORS; ++j) std::memcpy(&tile[i][j], sums + i * step + j * SIZE, sizeof(Vector));
+    for (const Tap* tap = taps.first; tap != taps.first + taps.count; ++tap) {
+        const float* left = tap->left + row * row_step;
+        const Lanes* lanes = tap->right + panel * panel_step;
+        for (size_t term = 0; term < terms; ++term, left += term_step, ++lanes) {
+            Vector weights[VECTORS];
+            for (size_t j = 0; j < VECTORS; ++j) {
+                const Lanes& of_panel = lanes[j * SIZE / LANES * panel_step];
+                std::memcpy(&weights[j], of_panel.values + j * SIZE % LANES, sizeof(Vector));
+            }
+            for (size_t i = 0; i < ROWS; ++i)
+                for (size_t j = 0; j < VECTORS; ++j) tile[i][j] += left[i * row_step] * weights[j];
+        }
     }
-    for (size_t row = 0; row < ROWS; ++row)
-        for (size_t i = 0; i < VECTORS; ++i) std::memcpy(sums + row * step + i * SIZE, &tile[row][i], sizeof(Vector));
+    for (size_t i = 0; i < ROWS; ++i)
+        for (size_t j = 0; j < VECTORS; ++j) std::memcpy(sums + i * step + j * SIZE, &tile[i][j], sizeof(Vector));
 }
 
-// The same of `rows` rows, which are less than or as many as ROWS.
+// The same of the last `rows` rows, which are less than or as many as ROWS.
 template <typename Vector, size_t ROWS, size_t PANELS>
-INLINE void add_rest(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms, float* sums,
-                     size_t step) {
+INLINE void add_rest(const Taps& taps, size_t row, size_t rows, size_t panel, float* sums, size_t step) {
     if (rows == ROWS)
-        add_tile<Vector, ROWS, PANELS>(left, left_step, lanes, terms, sums, step);
+        add_tile<Vector, ROWS, PANELS>(taps, row, panel, sums, step);
     else if constexpr (ROWS > 1)
-        add_rest<Vector, ROWS - 1, PANELS>(left, left_step, rows, lanes, terms, sums, step);
+        add_rest<Vector, ROWS - 1, PANELS>(taps, row, rows, panel, sums, step);
 }
 
 template <typename Vector, size_t ROWS, size_t PANELS>
-INLINE void add_panels(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms, float* sums,
-                       size_t step) {
-    for (; rows >= ROWS; rows -= ROWS, left += ROWS * left_step, sums += ROWS * step)
-        add_tile<Vector, ROWS, PANELS>(left, left_step, lanes, terms, sums, step);
-    add_rest<Vector, ROWS, PANELS>(left, left_step, rows, lanes, terms, sums, step);
+INLINE void add_panels(const Taps& taps, size_t rows, size_t panel, float* sums, size_t step) {
+    size_t row = 0;
+    for (; row + ROWS <= rows; row += ROWS)
+        add_tile<Vector, ROWS, PANELS>(taps, row, panel, sums + row * step + panel * LANES, step);
+    add_rest<Vector, ROWS, PANELS>(taps, row, rows - row, panel, sums + row * step + panel * LANES, step);
 }
 
-INLINE void add_products_of_eight(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms,
-                                  size_t panels, float* sums, size_t step) {
+INLINE void add_taps_by_eight(const Taps& taps, size_t rows, size_t panels, float* sums, size_t step) {
     for (size_t panel = 0; panel < panels; ++panel)  // six rows, as many as AVX2's registers have sums of
-        add_panels<Eight, 6, 1>(left, left_step, rows, lanes + panel * terms, terms, sums + panel * LANES, step);
+        add_panels<Eight, 6, 1>(taps, rows, panel, sums, step);
 }
 
 #ifdef TARGET
 TARGET("arch=x86-64-v4")
-void add_products(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms, size_t panels,
-                  float* sums, size_t step) {
+void add_taps(const Taps& taps, size_t rows, size_t panels, float* sums, size_t step) {
     size_t panel = 0;
-    for (; panel + 3 <= panels; panel += 3)
-        add_panels<Sixteen, 8, 3>(left, left_step, rows, lanes + panel * terms, terms, sums + panel * LANES, step);
-    for (; panel < panels; ++panel)
-        add_panels<Sixteen, 8, 1>(left, left_step, rows, lanes + panel * terms, terms, sums + panel * LANES, step);
+    for (; panel + 3 <= panels; panel += 3) add_panels<Sixteen, 8, 3>(taps, rows, panel, sums, step);
+    if (panel + 2 <= panels) {
+        add_panels<Sixteen, 8, 2>(taps, rows, panel, sums, step);
+        panel += 2;
+    }
+    if (panel < panels) add_panels<Sixteen, 8, 1>(taps, rows, panel, sums, step);
 }
 
 TARGET("arch=x86-64-v3")
-void add_products(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms, size_t panels,
-                  float* sums, size_t step) {
-    add_products_of_eight(left, left_step, rows, lanes, terms, panels, sums, step);
+void add_taps(const Taps& taps, size_t rows, size_t panels, float* sums, size_t step) {
+    add_taps_by_eight(taps, rows, panels, sums, step);
 }
 
 TARGET("default")
 #endif
+// Add the products of taps to sums [rows, panels LANES]; step: from row to row.
+void add_taps(const Taps& taps, size_t rows, size_t panels, float* sums, size_t step) {
+    add_taps_by_eight(taps, rows, panels, sums, step);
+}
+
 // Add left [rows, terms] times a packed matrix to sums [rows, width of the matrix]; steps: from row to row.
-void add_products(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms, size_t panels,
-                  float* sums, size_t step) {
-    add_products_of_eight(left, left_step, rows, lanes, terms, panels, sums, step);
+INLINE void add_products(const float* left, size_t left_step, size_t rows, const Lanes* lanes, size_t terms,
+                         size_t panels, float* sums, size_t step) {
+    const Tap tap{left, lanes};
+    add_taps({&tap, 1, terms, left_step, 1, terms}, rows, panels, sums, step);
 }

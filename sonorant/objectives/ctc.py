@@ -96,7 +96,7 @@ def _compiled_loss(
     log_probs: tf.Tensor, *numbers: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor | None, ...]]]:
     """Return `ctc_loss`; its gradient by a log-probability is minus the posterior of the symbol at the frame."""
-    losses, by_log_probs = call_kernel(_losses, [log_probs, *numbers], 2)
+    losses, by_log_probs = call_kernel(_losses, [log_probs, *numbers], [tf.float32] * 2)
     losses.set_shape(log_probs.shape[:1])
     by_log_probs.set_shape(log_probs.shape)
     return losses, lambda d_losses: (d_losses[:, tf.newaxis, tf.newaxis] * by_log_probs, None, None, None)

@@ -27,7 +27,7 @@ def ctc_spikes(log_probs: tf.Tensor, lengths: tf.Tensor, labels: tf.Tensor, labe
     fit, have no meaning. The path is that of `force_align`.
     """
     numbers = (tf.cast(one, tf.int32) for one in (lengths, labels, label_lengths))
-    (frames,) = call_kernel(_spikes, [tf.stop_gradient(log_probs), *numbers], 1, tf.int32)
+    (frames,) = call_kernel(_spikes, [tf.stop_gradient(log_probs), *numbers], [tf.int32])
     frames.set_shape(labels.shape)
     return frames
 

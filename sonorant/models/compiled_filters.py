@@ -1,0 +1,116 @@
+"""Filters over frames and bins by a kernel of our own, for training on a CPU (`filters.hpp`).
+
+TensorFlow's form writes the windows of all positions into an array before it multiplies them, and goes through what
+comes out once for each operation that follows. The kernel takes a few vectors at a time through products, maxima,
+rectifier and moments while they are in the processor's cache.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sonorant.models.kernel_calls import aligned_array, aligned_bytes, call_kernel, kernel_threads
+from sonorant.models.kernels import filters_forward, filters_kernel_gradient, filters_maps_gradient
+from sonorant.tensorflow import custom_gradient, tf
+
+__all__ = ["Windows", "compiled_filters"]
+
+_Array = NDArray[np.float32]
+_Bytes = NDArray[np.uint8]
+
+
+class Windows(NamedTuple):
+    """Windows of `frames` frames and `bins` bins, at each `stride_frames`-th frame and each bin.
+
+    Of `pool` neighbouring bins the largest product counts. maxima: how many there are; bins beyond are not used.
+    """
+
+    frames: int
+    bins: int
+    stride_frames: int
+    pool: int
+    maxima: int
+
+    def frames_after(self, frames: int) -> int:
+        """Return at how many of so many frames a window begins."""
+        return (frames - self.frames) // self.stride_frames + 1
+
+
+def compiled_filters(
+    maps: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, centre: tf.Tensor, windows: Windows
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return rectified maxima [frames', maxima, N, filters], and their moments about the centre [2, filters].
+
+    The moments are sums, of differences and of squares. maps: Float32[frames, bins, N, channels]; kernel: [bins,
+    frames, channels, filters] of a window; bias, centre: [filters]; the centre has no gradient. Of equal products of a
+    pool the first has the gradient.
+    """
+
+    @custom_gradient
+    def filtered(
+        maps: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
+        passes = _Passes(windows)
+        given = [maps, kernel, bias, centre]
+        found, winners, moments = call_kernel(passes.forward, given, [tf.float32, tf.uint8, tf.float32])
+        found.set_shape((windows.frames_after(maps.shape[0]), windows.maxima, maps.shape[2], kernel.shape[3]))
+        moments.set_shape((2, kernel.shape[3]))
+
+        def gradient(d_found: tf.Tensor, d_moments: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            made = [d_found, d_moments, found, winners, centre]
+            # A call by itself, which is dropped from a graph in which nobody asks for it: of a first layer.
+            (d_maps,) = call_kernel(passes.maps_gradient, [*made, kernel, maps], [tf.float32])
+            d_kernel, d_bias = call_kernel(passes.kernel_gradient, [*made, maps, kernel], [tf.float32] * 2)
+            for tensor, like in ((d_maps, maps), (d_kernel, kernel), (d_bias, bias)):
+                tensor.set_shape(like.shape)
+            return d_maps, d_kernel, d_bias
+
+        return (found, moments), gradient
+
+    found, moments = filtered(maps, kernel, bias)
+    return found, moments
+
+
+class _Passes(NamedTuple):
+    windows: Windows
+
+    def forward(self, maps: _Array, kernel: _Array, bias: _Array, centre: _Array) -> tuple[_Array, _Bytes, _Array]:
+        filters = kernel.shape[3]
+        shape = (self.windows.frames_after(len(maps)), self.windows.maxima, maps.shape[2], filters)
+        found, winners, moments = aligned_array(*shape), aligned_bytes(*shape), aligned_array(2, filters)
+        filters_forward(maps, kernel, bias, centre, *self._settings, found, winners, moments)
+        return found, winners, moments
+
+    def maps_gradient(
+        self,
+        d_found: _Array,
+        d_moments: _Array,
+        found: _Array,
+        winners: _Bytes,
+        centre: _Array,
+        kernel: _Array,
+        maps: _Array,
+    ) -> _Array:
+        d_maps = aligned_array(*maps.shape)
+        filters_maps_gradient(d_found, d_moments, found, winners, kernel, centre, *self._settings, d_maps)
+        return d_maps
+
+    def kernel_gradient(
+        self,
+        d_found: _Array,
+        d_moments: _Array,
+        found: _Array,
+        winners: _Bytes,
+        centre: _Array,
+        maps: _Array,
+        kernel: _Array,
+    ) -> tuple[_Array, _Array]:
+        d_kernel, d_bias = aligned_array(*kernel.shape), aligned_array(kernel.shape[3])
+        filters_kernel_gradient(d_found, d_moments, found, winners, maps, centre, *self._settings, d_kernel, d_bias)
+        return d_kernel, d_bias
+
+    @property
+    def _settings(self) -> tuple[int, int, int]:
+        return self.windows.stride_frames, self.windows.pool, kernel_threads()
