@@ -8,5 +8,5 @@ GATES = 4
 
 
 def flat(sequence: tf.Tensor) -> tf.Tensor:
-    """Return [T, B, n] as [T B, n]: gradients of weights are one product over all steps."""
-    return tf.reshape(sequence, (-1, sequence.shape[2]))
+    """Return [..., n] as rows [N, n]: gradients of weights are one product over all steps."""
+    return tf.reshape(sequence, (-1, sequence.shape[-1]))

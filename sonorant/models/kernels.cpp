@@ -29,6 +29,7 @@ namespace {
 #include "sharing.hpp"
 
 #include "lstm.hpp"
+#include "lstm_chunks.hpp"
 
 #include "filters.hpp"
 #include "filters_backward.hpp"
@@ -48,6 +49,10 @@ NB_MODULE(MODULE, m) {
     m.def("lstm_backward", lstm_backward, "d_outputs"_a, "d_last_cell"_a, "gates"_a, "cells"_a, "cell"_a, "recurrent"_a,
           "peepholes"_a, "threads"_a, "d_gates"_a.noconvert(), "d_cell"_a.noconvert(), "d_hidden"_a.noconvert());
     m.def("lstm_peepholes", lstm_peepholes, "d_gates"_a, "cells"_a, "cell"_a, "d_peepholes"_a.noconvert());
+    m.def("lstm_chunks_forward", lstm_chunks_forward, "products"_a, "recurrent"_a, "chunk"_a, "threads"_a,
+          "gates"_a.noconvert(), "cells"_a.noconvert(), "heard"_a.noconvert(), "outputs"_a.noconvert());
+    m.def("lstm_chunks_backward", lstm_chunks_backward, "d_outputs"_a, "gates"_a, "cells"_a, "recurrent"_a, "chunk"_a,
+          "threads"_a, "d_gates"_a.noconvert(), "d_products"_a.noconvert());
     m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
           "threads"_a, "found"_a.noconvert(), "winners"_a.noconvert(), "moments"_a.noconvert());
     m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "winners"_a,

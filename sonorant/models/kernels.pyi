@@ -58,6 +58,40 @@ def lstm_peepholes(
     Raises ValueError if sizes do not fit.
     """
 
+def lstm_chunks_forward(
+    products: NDArray[np.float32],
+    recurrent: NDArray[np.float32],
+    chunk: int,
+    threads: int,
+    gates: NDArray[np.float32],
+    cells: NDArray[np.float32],
+    heard: NDArray[np.float32],
+    outputs: NDArray[np.float32],
+) -> None:
+    """Overwrite outputs [T, B, cells] by those of an LSTM backwards in time through whole chunks, without the GIL.
+
+    Each chunk is gone through from the end of the chunk after it. products: as of `lstm_forward`, [T + chunk, B,
+    4 cells]; recurrent: the same. Of a vector in a chunk's preparation, and then of it in its own chunk, are gates
+    [2, T, B, 4 cells], cells, and heard [2, T, B, cells]: the outputs one vector earlier. The first are of the chunks
+    but the first. Raises ValueError if sizes do not fit.
+    """
+
+def lstm_chunks_backward(
+    d_outputs: NDArray[np.float32],
+    gates: NDArray[np.float32],
+    cells: NDArray[np.float32],
+    recurrent: NDArray[np.float32],
+    chunk: int,
+    threads: int,
+    d_gates: NDArray[np.float32],
+    d_products: NDArray[np.float32],
+) -> None:
+    """Overwrite the gradients of a loss: d_gates [2, T, B, 4 cells], before their nonlinearities, and d_products.
+
+    d_outputs: of outputs; the others are of `lstm_chunks_forward`. Without the GIL; raises ValueError if sizes do not
+    fit.
+    """
+
 def filters_forward(
     maps: NDArray[np.float32],
     kernel: NDArray[np.float32],

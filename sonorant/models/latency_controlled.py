@@ -10,6 +10,7 @@ has, and each layer adds a chunk to the latency.
 import math
 from collections.abc import Callable, Sequence
 
+from sonorant.models.compiled_chunks import compiled_chunks
 from sonorant.models.lstm import Lstm
 from sonorant.models.unidirectional import max_pool_whole
 from sonorant.tensorflow import keras, tf
@@ -101,8 +102,10 @@ class LatencyControlledEncoder(keras.layers.Layer):
 
     def _backwards_by_chunk(self, layer: int, sequence: tf.Tensor) -> tf.Tensor:
         """Return a layer's outputs backwards [T, B, cells] for whole chunks [T + vectors, B, inputs] but the last."""
-        rows = tf.shape(sequence)[1]
-        chunks = self.backward[layer].project(_side_by_side(tf.reverse(sequence, [0]), self._chunks[layer]))
+        lstm, vectors, rows = self.backward[layer], self._chunks[layer], tf.shape(sequence)[1]
+        if lstm.kernel == "compiled":
+            return compiled_chunks(lstm.project(sequence), lstm.recurrent, vectors)
+        chunks = lstm.project(_side_by_side(tf.reverse(sequence, [0]), vectors))
         following, _ = _cut(chunks, tf.shape(chunks)[1] - rows, axis=1)
         _, own = _cut(chunks, rows, axis=1)
         return tf.reverse(_one_after_another(self._backwards(layer, following, own), rows), [0])

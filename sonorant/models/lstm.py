@@ -61,8 +61,7 @@ class Lstm(HalfPrecision):
         weight, bias = self._rounded(self.weight.value), tf.convert_to_tensor(self.bias.value)
         peepholes = tf.zeros((3, self.cells)) if self.peepholes is None else tf.convert_to_tensor(self.peepholes.value)
         if self.kernel == "compiled":
-            _, recurrent = tf.split(weight, [-1, self.cells])
-            outputs, last_cell = compiled_recurrence(projected, cell, hidden, recurrent, peepholes)
+            outputs, last_cell = compiled_recurrence(projected, cell, hidden, self.recurrent, peepholes)
             return outputs, last_cell, outputs[-1]
         inputs = self._rounded(projected)
         if self.kernel == "cudnn":
@@ -75,6 +74,11 @@ class Lstm(HalfPrecision):
         else:
             outputs, last_cell = graph_lstm_with_peepholes(inputs, cell, hidden, weight, bias, peepholes)
         return outputs, last_cell, outputs[-1]
+
+    @property
+    def recurrent(self) -> tf.Tensor:
+        """The weights of the outputs, [cells, 4 cells], rounded as for `recur`."""
+        return tf.split(self._rounded(self.weight.value), [-1, self.cells])[1]
 
     def _add(self, name: str, shape: tuple[int, ...], first: keras.initializers.Initializer | str) -> keras.Variable:
         return self.add_weight(shape=shape, initializer=first, name=name, autocast=False)  # `_rounded` says which are
