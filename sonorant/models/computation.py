@@ -12,6 +12,8 @@ from sonorant.models.family import Model
 from sonorant.models.half_precision import HalfPrecision
 from sonorant.models.lstm import Lstm, LstmKernel
 from sonorant.models.pooled_filters import PooledFilters
+from sonorant.models.running_level import RunningLevel
+from sonorant.models.running_mean import RunningMean
 from sonorant.tensorflow import keras
 
 __all__ = ["set_computation"]
@@ -20,8 +22,8 @@ __all__ = ["set_computation"]
 def set_computation(model: Model, precision: str = "float32", devices: Sequence[Device] | None = None) -> None:
     """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
 
-    On a GPU LSTM layers without peepholes are cuDNN's; on a CPU all are compiled, and attention decoders
-    and convolutions with max-pooling.
+    On a GPU LSTM layers without peepholes are cuDNN's; on a CPU all are compiled, and attention decoders,
+    convolutions with max-pooling, and running normalisation.
     """
     gpu = has_gpu(devices)
     for layer in _layers(model):
@@ -29,7 +31,7 @@ def set_computation(model: Model, precision: str = "float32", devices: Sequence[
             layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
         if isinstance(layer, Lstm):
             layer.kernel = _lstm_kernel(gpu, layer.peepholes is not None)
-        if isinstance(layer, AttentionDecoder | PooledFilters):
+        if isinstance(layer, AttentionDecoder | PooledFilters | RunningLevel | RunningMean):
             layer.compiled = not gpu
 
 

@@ -28,6 +28,8 @@ namespace {
 #include "products.hpp"
 #include "sharing.hpp"
 
+#include "running.hpp"
+
 #include "lstm.hpp"
 #include "lstm_chunks.hpp"
 
@@ -49,6 +51,8 @@ NB_MODULE(MODULE, m) {
     m.def("lstm_backward", lstm_backward, "d_outputs"_a, "d_last_cell"_a, "gates"_a, "cells"_a, "cell"_a, "recurrent"_a,
           "peepholes"_a, "threads"_a, "d_gates"_a.noconvert(), "d_cell"_a.noconvert(), "d_hidden"_a.noconvert());
     m.def("lstm_peepholes", lstm_peepholes, "d_gates"_a, "cells"_a, "cell"_a, "d_peepholes"_a.noconvert());
+    m.def("decaying_sums", decaying_sums, "terms"_a, "decay"_a, "threads"_a, "sums"_a.noconvert());
+    m.def("falling_peaks", falling_peaks, "levels"_a, "kept"_a, "fall"_a, "threads"_a, "peaks"_a.noconvert());
     m.def("lstm_chunks_forward", lstm_chunks_forward, "products"_a, "recurrent"_a, "chunk"_a, "threads"_a,
           "gates"_a.noconvert(), "cells"_a.noconvert(), "heard"_a.noconvert(), "outputs"_a.noconvert());
     m.def("lstm_chunks_backward", lstm_chunks_backward, "d_outputs"_a, "gates"_a, "cells"_a, "recurrent"_a, "chunk"_a,

@@ -144,6 +144,17 @@ def filters_maps_gradient(
 ) -> None:
     """Overwrite the gradient by maps in the same way."""
 
+def decaying_sums(terms: NDArray[np.float32], decay: float, threads: int, sums: NDArray[np.float32]) -> None:
+    """Overwrite sums [B, T, n] by y_t = decay y_{t-1} + terms_t, without the GIL.
+
+    So many threads share the utterances. Raises ValueError if shapes differ.
+    """
+
+def falling_peaks(
+    levels: NDArray[np.float32], kept: float, fall: float, threads: int, peaks: NDArray[np.float32]
+) -> None:
+    """Overwrite peaks [B, T, n] by y_t = max(kept y_{t-1} - fall, levels_t) in the same way."""
+
 class TaughtFeedback:
     """An LSTM decoder with `FeedbackAttention`, taught L labels of B utterances of T frames; H cells, queries [Q].
 

@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from sonorant.arrays import Features
-from sonorant.models.doubling import doubling, earlier
 from sonorant.models.normalisation import FeatureMoments
+from sonorant.models.running import decaying_peaks
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["RunningLevel", "peak_moments"]
@@ -26,7 +26,12 @@ _FLOOR = 0.63  # of the mean peak
 
 
 class RunningLevel(keras.layers.Layer):
-    """Divides power-law features by the running peak of their level; `floor` is set once and not trained."""
+    """Divides power-law features by the running peak of their level; `floor` is set once and not trained.
+
+    compiled: whether by a kernel, for training on a CPU.
+    """
+
+    compiled: bool = False
 
     def __init__(self, memory_vectors: float, name: str = "running_level") -> None:
         super().__init__(name=name)
@@ -51,7 +56,8 @@ class RunningLevel(keras.layers.Layer):
     def call(self, features: tf.Tensor, peak: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Return `features` [B, T, bins] over their running peak, and p after the last of T >= 1 vectors."""
         level = tf.maximum(tf.reduce_mean(features, axis=2, keepdims=True), self.floor.value)
-        peaks = _falling_peaks(tf.concat([peak[:, tf.newaxis, :], level], axis=1), self._kept)[:, 1:]
+        levels = tf.concat([peak[:, tf.newaxis, :], level], axis=1)
+        peaks = decaying_peaks(levels, self._kept, compiled=self.compiled)[:, 1:]
         return features / peaks, peaks[:, -1]
 
     def whole(self, features: Features) -> Features:
@@ -66,12 +72,3 @@ def peak_moments(features: list[Features]) -> FeatureMoments:
     """Return the sums over the highest level of each of `features`, Float32[frames, bins]."""
     peaks = [vectors.mean(axis=1).max(keepdims=True)[:, None] for vectors in features if len(vectors)]
     return FeatureMoments.of(peaks, 1)
-
-
-def _falling_peaks(levels: tf.Tensor, kept: float) -> tf.Tensor:
-    """Return p_t = max(kept p_{t-1}, levels_t) along axis 1."""
-
-    def highest(peaks: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
-        return tf.maximum(peaks, kept ** tf.cast(reach, tf.float32) * earlier(peaks, reach, 0.0))
-
-    return doubling(levels, highest)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.models.doubling import doubling, earlier
 from sonorant.models.normalisation import FeatureMoments
+from sonorant.models.running import decaying_sums, falling_peaks
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["RunningMean", "speech_moments"]
@@ -33,7 +33,12 @@ _PRIOR = 0.25  # of the memory
 
 
 class RunningMean(keras.layers.Layer):
-    """Subtracts the running mean of each bin; `prior`, the mean speech vector, is set once and not trained."""
+    """Subtracts the running mean of each bin; `prior`, the mean speech vector, is set once and not trained.
+
+    compiled: whether by a kernel, for training on a CPU.
+    """
+
+    compiled: bool = False
 
     def __init__(self, bins: int, memory_vectors: float, name: str = "running_mean") -> None:
         super().__init__(name=name)
@@ -63,11 +68,12 @@ class RunningMean(keras.layers.Layer):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return `normal` [B, T, bins] less its running mean, and S, N and p after the last of T >= 1 vectors."""
         level = tf.reduce_mean(normal, axis=2, keepdims=True)
-        peaks = _falling_peaks(tf.concat([peak[:, tf.newaxis, :], level], axis=1))[:, 1:]
+        levels = tf.concat([peak[:, tf.newaxis, :], level], axis=1)
+        peaks = falling_peaks(levels, _FALL, compiled=self.compiled)[:, 1:]
         gate = tf.sigmoid(_STEEPNESS * (level - peaks + _BELOW_PEAK))
         sums = tf.concat([gate * normal, gate], axis=2)  # S and N obey the same recurrence
         first = sums[:, :1] + self._decay * tf.concat([total, count], axis=1)[:, tf.newaxis, :]
-        sums = _decaying_sums(tf.concat([first, sums[:, 1:]], axis=1), self._decay)
+        sums = decaying_sums(tf.concat([first, sums[:, 1:]], axis=1), self._decay, compiled=self.compiled)
         return normal - sums[..., :-1] / sums[..., -1:], sums[:, -1, :-1], sums[:, -1, -1:], peaks[:, -1]
 
 
@@ -76,21 +82,3 @@ def speech_moments(features: list[Features], mean: NDArray[Any], deviation: NDAr
     normal = [(vectors - mean) / deviation for vectors in features]
     speech = [vectors[vectors.mean(axis=1) > _SPEECH_LEVEL] for vectors in normal]
     return FeatureMoments.of([vectors.astype(np.float32) for vectors in speech], len(mean))
-
-
-def _decaying_sums(terms: tf.Tensor, decay: float) -> tf.Tensor:
-    """Return y_t = decay y_{t-1} + terms_t along axis 1."""
-
-    def add(sums: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
-        return sums + decay ** tf.cast(reach, tf.float32) * earlier(sums, reach, 0.0)
-
-    return doubling(terms, add)
-
-
-def _falling_peaks(levels: tf.Tensor) -> tf.Tensor:
-    """Return p_t = max(p_{t-1} - fall, levels_t) along axis 1."""
-
-    def highest(peaks: tf.Tensor, reach: tf.Tensor) -> tf.Tensor:
-        return tf.maximum(peaks, earlier(peaks, reach, -math.inf) - _FALL * tf.cast(reach, tf.float32))
-
-    return doubling(levels, highest)
