@@ -135,4 +135,6 @@ class Mocha(AttentionModel, Monotonic):
             self.convolution(normal, None if dropout_seed is None else self.framing.vectors_for(encoded_lengths)),
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
-        return encoded[:, :frames], encoded_lengths
+        # By a split, whose gradient takes a tenth of that of an index.
+        encoded, _ = tf.split(encoded, [frames, tf.shape(encoded)[1] - frames], 1)
+        return encoded, encoded_lengths
