@@ -11,6 +11,6 @@ TensorFlow's `pooled_convolution.py`. A `Carrying` model carries its state over 
 `AttentionDecoder` are an `AttentionModel`, those of text a `LanguageModel`.
 `set_computation` (`computation.py`) sets kernels and precision of `Lstm` and `HalfPrecision` layers, and whether
 kernels teach an `AttentionDecoder`, and compute `PooledFilters` and running normalisation; `kernels.cpp` has those of
-our own: `lstm.hpp`, `lstm_chunks.hpp`, `filters.hpp`, `running.hpp`, and `taught_decoder.hpp` with an attention of
-`taught_feedback.hpp` or `taught_monotonic.hpp`.
+our own: `lstm.hpp`, `lstm_chunks.hpp`, `filters.hpp` with `filters_backward.hpp`, `running.hpp`, and
+`taught_decoder.hpp` with an attention of `taught_feedback.hpp` or `taught_monotonic.hpp`.
 """

@@ -6,6 +6,10 @@ using Floats = nb::ndarray<const float, nb::ndim<RANK>, nb::c_contig, nb::device
 template <size_t RANK>
 using Integers = nb::ndarray<const int32_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
 template <size_t RANK>
+using ConstBytes = nb::ndarray<const uint8_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
+using Bytes = nb::ndarray<uint8_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+template <size_t RANK>
 using Sums = nb::ndarray<float, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
 
 void expect(bool holds, const char* what) {

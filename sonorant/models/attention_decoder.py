@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sonorant.models.attention import Attending, Attention
 from sonorant.models.compiled_decoder import Teacher
 from sonorant.models.half_precision import HalfPrecision, product
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.models.label_synchronous import DecoderStep
 from sonorant.models.lstm import LstmCell
 from sonorant.tensorflow import keras, tf
@@ -23,7 +24,7 @@ class Sampling(NamedTuple):
     seed: tf.Tensor
 
 
-class AttentionDecoder(HalfPrecision):
+class AttentionDecoder(HasKernel, HalfPrecision):
     """One LSTM, an attention, and a maxout readout (Zeyer 2018, section 3).
 
     For label l of an utterance,
@@ -37,8 +38,6 @@ class AttentionDecoder(HalfPrecision):
 
     `compiled` has kernels teach it, which needs a CPU; with scheduled sampling a loop of TensorFlow's does.
     """
-
-    compiled = False
 
     def __init__(
         self, attention: Attention, encoded: int, symbols: int, cells: int, embedding: int, readout: int, seed: int

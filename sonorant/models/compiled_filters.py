@@ -54,12 +54,12 @@ def compiled_filters(
     ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., tuple[tf.Tensor, ...]]]:
         passes = _Passes(windows)
         given = [maps, kernel, bias, centre]
-        found, winners, moments = call_kernel(passes.forward, given, [tf.float32, tf.uint8, tf.float32])
+        found, argmax, moments = call_kernel(passes.forward, given, [tf.float32, tf.uint8, tf.float32])
         found.set_shape((windows.frames_after(maps.shape[0]), windows.maxima, maps.shape[2], kernel.shape[3]))
         moments.set_shape((2, kernel.shape[3]))
 
         def gradient(d_found: tf.Tensor, d_moments: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            made = [d_found, d_moments, found, winners, centre]
+            made = [d_found, d_moments, found, argmax, centre]
             # A call by itself, which is dropped from a graph in which nobody asks for it: of a first layer.
             (d_maps,) = call_kernel(passes.maps_gradient, [*made, kernel, maps], [tf.float32])
             d_kernel, d_bias = call_kernel(passes.kernel_gradient, [*made, maps, kernel], [tf.float32] * 2)
@@ -79,22 +79,22 @@ class _Passes(NamedTuple):
     def forward(self, maps: _Array, kernel: _Array, bias: _Array, centre: _Array) -> tuple[_Array, _Bytes, _Array]:
         filters = kernel.shape[3]
         shape = (self.windows.frames_after(len(maps)), self.windows.maxima, maps.shape[2], filters)
-        found, winners, moments = aligned_array(*shape), aligned_bytes(*shape), aligned_array(2, filters)
-        filters_forward(maps, kernel, bias, centre, *self._settings, found, winners, moments)
-        return found, winners, moments
+        found, argmax, moments = aligned_array(*shape), aligned_bytes(*shape), aligned_array(2, filters)
+        filters_forward(maps, kernel, bias, centre, *self._settings, found, argmax, moments)
+        return found, argmax, moments
 
     def maps_gradient(
         self,
         d_found: _Array,
         d_moments: _Array,
         found: _Array,
-        winners: _Bytes,
+        argmax: _Bytes,
         centre: _Array,
         kernel: _Array,
         maps: _Array,
     ) -> _Array:
         d_maps = aligned_array(*maps.shape)
-        filters_maps_gradient(d_found, d_moments, found, winners, kernel, centre, *self._settings, d_maps)
+        filters_maps_gradient(d_found, d_moments, found, argmax, kernel, centre, *self._settings, d_maps)
         return d_maps
 
     def kernel_gradient(
@@ -102,13 +102,13 @@ class _Passes(NamedTuple):
         d_found: _Array,
         d_moments: _Array,
         found: _Array,
-        winners: _Bytes,
+        argmax: _Bytes,
         centre: _Array,
         maps: _Array,
         kernel: _Array,
     ) -> tuple[_Array, _Array]:
         d_kernel, d_bias = aligned_array(*kernel.shape), aligned_array(kernel.shape[3])
-        filters_kernel_gradient(d_found, d_moments, found, winners, maps, centre, *self._settings, d_kernel, d_bias)
+        filters_kernel_gradient(d_found, d_moments, found, argmax, maps, centre, *self._settings, d_kernel, d_bias)
         return d_kernel, d_bias
 
     @property

@@ -6,14 +6,11 @@ its devices' kernels and the recipe's precision, before graphs are traced. Weigh
 
 from collections.abc import Iterator, Sequence
 
-from sonorant.models.attention_decoder import AttentionDecoder
 from sonorant.models.devices import Device, has_gpu
 from sonorant.models.family import Model
 from sonorant.models.half_precision import HalfPrecision
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.models.lstm import Lstm, LstmKernel
-from sonorant.models.pooled_filters import PooledFilters
-from sonorant.models.running_level import RunningLevel
-from sonorant.models.running_mean import RunningMean
 from sonorant.tensorflow import keras
 
 __all__ = ["set_computation"]
@@ -23,7 +20,7 @@ def set_computation(model: Model, precision: str = "float32", devices: Sequence[
     """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
 
     On a GPU LSTM layers without peepholes are cuDNN's; on a CPU all are compiled, and attention decoders,
-    convolutions with max-pooling, and running normalisation.
+    running normalisation and, in Float32, convolutions with max-pooling.
     """
     gpu = has_gpu(devices)
     for layer in _layers(model):
@@ -31,7 +28,7 @@ def set_computation(model: Model, precision: str = "float32", devices: Sequence[
             layer.dtype_policy = precision if precision == "float32" else f"mixed_{precision}"
         if isinstance(layer, Lstm):
             layer.kernel = _lstm_kernel(gpu, layer.peepholes is not None)
-        if isinstance(layer, AttentionDecoder | PooledFilters | RunningLevel | RunningMean):
+        if isinstance(layer, HasKernel):
             layer.compiled = not gpu
 
 

@@ -47,7 +47,13 @@ class Convolution2d(VectorConvolution):
         self.convolutions: list[PooledFilters] = []
         for i, (layer, (_, after)) in enumerate(zip(recipe.layers, pairwise(feature_maps), strict=True)):
             name = f"{_NAME}_{i}"
-            windows = Windows(layer.width_frames, layer.width_bins, layer.stride_frames, layer.pool_bins, after.bins)
+            windows = Windows(
+                frames=layer.width_frames,
+                bins=layer.width_bins,
+                stride_frames=layer.stride_frames,
+                pool=layer.pool_bins,
+                maxima=after.bins,
+            )
             self.convolutions.append(PooledFilters(windows, channels, layer.filters, first_seed + i, name))
             self._positions[name] = after.frames * after.bins * layer.pool_bins
             channels = layer.filters

@@ -6,10 +6,8 @@
 #pragma once
 
 constexpr size_t BLOCK_ROWS = 24;  // vectors whose maps, and products, stay in a core's cache
-constexpr size_t MOST_PARTS = 64, PART_FLOATS = 1 << 22;
-
-template <size_t RANK>
-using Bytes = nb::ndarray<uint8_t, nb::ndim<RANK>, nb::c_contig, nb::device::cpu>;
+constexpr size_t MOST_PARTS = 64;           // as many threads can share a gradient
+constexpr size_t FLOATS_OF_PARTS = 1 << 24;  // of all parts' sums together, 64 MiB, unless one alone has more
 
 struct FilterSizes {
     size_t frames, bins, rows, channels;          // of the maps
@@ -26,7 +24,8 @@ struct FilterSizes {
         expect(kernel.shape(2) == channels, "kernel: expected [width_bins, width_frames, channels, filters]");
         expect(pool >= 1 && pool <= 255, "pool: expected 1 to 255");
         expect(stride_frames >= 1, "stride_frames: expected 1 or more");
-        expect(frames_after >= 1 && (frames_after - 1) * stride_frames + width_frames <= frames,
+        expect(width_bins >= 1 && width_frames >= 1, "kernel: expected a bin and a frame, or more");
+        expect(width_frames <= frames && frames_after >= 1 && frames_after - 1 <= (frames - width_frames) / stride_frames,
                "maps: expected frames for all windows");
         expect(maxima >= 1 && positions() + width_bins - 1 <= bins, "maps: expected bins for all windows");
     }
@@ -49,8 +48,9 @@ struct FilterSizes {
 struct Parts {
     size_t count, rows;
 
+    // floats: that a part sums up.
     Parts(const FilterSizes& sizes, size_t floats) {
-        const size_t most = std::clamp<size_t>(PART_FLOATS / std::max<size_t>(floats, 1), 1, MOST_PARTS);
+        const size_t most = std::clamp<size_t>(FLOATS_OF_PARTS / std::max<size_t>(floats, 1), 1, MOST_PARTS);
         const size_t blocks = (sizes.rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
         rows = std::max<size_t>((blocks + most - 1) / most, 1) * BLOCK_ROWS;
         count = (sizes.rows + rows - 1) / rows;
@@ -83,14 +83,14 @@ FASTEST void largest_of_pool(const float* __restrict sums, size_t pool, size_t a
 // Of a row of filters; its moments are added to `totals` and `squares`.
 FASTEST void rectify(const float* __restrict largest, const int32_t* __restrict places, const float* __restrict bias,
                      const float* __restrict centre, size_t filters, float* __restrict found,
-                     uint8_t* __restrict winners, float* __restrict totals, float* __restrict squares) {
+                     uint8_t* __restrict argmax, float* __restrict totals, float* __restrict squares) {
     for (size_t i = 0; i < filters; ++i) {
         const float value = largest[i] + bias[i], rectified = value < 0 ? 0 : value, centred = rectified - centre[i];
         found[i] = rectified;
         totals[i] += centred;
         squares[i] += centred * centred;
     }
-    for (size_t i = 0; i < filters; ++i) winners[i] = uint8_t(places[i]);
+    for (size_t i = 0; i < filters; ++i) argmax[i] = uint8_t(places[i]);
 }
 
 struct FiltersForward {
@@ -99,7 +99,7 @@ struct FiltersForward {
     Packed kernel;  // [taps channels, filters]
     const float *maps, *bias, *centre;
     float* found;
-    uint8_t* winners;
+    uint8_t* argmax;
     double* moments;  // [parts, 2, filters]
 
     void operator()(size_t first, size_t last) const {
@@ -140,7 +140,7 @@ struct FiltersForward {
         largest_of_pool(sums.data(), sizes.pool, BLOCK_ROWS * width, rows * width, largest.data(), places.data());
         for (size_t i = 0; i < rows; ++i)
             rectify(largest.data() + i * width, places.data() + i * width, bias, centre, sizes.filters,
-                    found + first + i * sizes.filters, winners + first + i * sizes.filters, totals.data(),
+                    found + first + i * sizes.filters, argmax + first + i * sizes.filters, totals.data(),
                     totals.data() + sizes.filters);
     }
 };
@@ -149,15 +149,16 @@ struct FiltersForward {
 template <typename Value>
 void add_parts(const std::vector<Value>& parts, size_t count, float* sums) {
     std::vector<double> totals(count);
-    for (size_t i = 0; i < parts.size(); ++i) totals[i % count] += parts[i];
+    for (size_t first = 0; first < parts.size(); first += count)
+        for (size_t i = 0; i < count; ++i) totals[i] += parts[first + i];
     std::copy(totals.begin(), totals.end(), sums);
 }
 
 void filters_forward(Floats<4> maps, Floats<4> kernel, Floats<1> bias, Floats<1> centre, size_t stride_frames,
-                     size_t pool, size_t threads, Sums<4> found, Bytes<4> winners, Sums<2> moments) {
+                     size_t pool, size_t threads, Sums<4> found, Bytes<4> argmax, Sums<2> moments) {
     const FilterSizes sizes(maps, kernel, stride_frames, found.shape(0), found.shape(1), pool);
     sizes.expect_found(found, "found: expected [frames, maxima, N, filters]");
-    sizes.expect_found(winners, "winners: expected [frames, maxima, N, filters]");
+    sizes.expect_found(argmax, "argmax: expected [frames, maxima, N, filters]");
     expect(bias.shape(0) == sizes.filters && centre.shape(0) == sizes.filters, "bias, centre: expected [filters]");
     expect(moments.shape(0) == 2 && moments.shape(1) == sizes.filters, "moments: expected [2, filters]");
     const nb::gil_scoped_release released;
@@ -170,7 +171,7 @@ void filters_forward(Floats<4> maps, Floats<4> kernel, Floats<1> bias, Floats<1>
                               bias.data(),
                               centre.data(),
                               found.data(),
-                              winners.data(),
+                              argmax.data(),
                               of_parts.data()};
     share(parts.count, threads, 1, pass);
     add_parts(of_parts, 2 * sizes.filters, moments.data());

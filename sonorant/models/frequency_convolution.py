@@ -38,8 +38,8 @@ class FrequencyConvolution(VectorConvolution):
 
     def _build_layers(self, bins: int, recipe: FrequencyConvolutionRecipe, seed: int) -> None:
         maxima, last = recipe.maxima(bins), recipe.positions(bins)
-        first = Windows(1, recipe.width_bins, 1, recipe.pool_bins, maxima)
-        second = Windows(1, recipe.pooled_width_bins, 1, 1, last)
+        first = Windows(frames=1, bins=recipe.width_bins, stride_frames=1, pool=recipe.pool_bins, maxima=maxima)
+        second = Windows(frames=1, bins=recipe.pooled_width_bins, stride_frames=1, pool=1, maxima=last)
         self.convolutions = [
             PooledFilters(first, recipe.frames, recipe.filters, seed, "convolution_0"),
             PooledFilters(second, recipe.filters, recipe.filters, seed + 1, "convolution_1"),

@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from sonorant.tensorflow import tf
 
-__all__ = ["aligned_array", "aligned_bytes", "call_kernel", "kernel_threads"]
+__all__ = ["HasKernel", "aligned_array", "aligned_bytes", "call_kernel", "kernel_threads"]
 
 _ALIGNED = 64  # bytes: TensorFlow takes arrays that begin at a multiple of it without a copy
+
+
+class HasKernel:
+    """A layer that a kernel of our own computes where `compiled` is set, which needs a CPU; else TensorFlow's do."""
+
+    compiled: bool = False
 
 
 def call_kernel(kernel: Callable[..., Any], given: list[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:

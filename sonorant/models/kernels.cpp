@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <system_error>
@@ -52,17 +53,17 @@ NB_MODULE(MODULE, m) {
           "peepholes"_a, "threads"_a, "d_gates"_a.noconvert(), "d_cell"_a.noconvert(), "d_hidden"_a.noconvert());
     m.def("lstm_peepholes", lstm_peepholes, "d_gates"_a, "cells"_a, "cell"_a, "d_peepholes"_a.noconvert());
     m.def("decaying_sums", decaying_sums, "terms"_a, "decay"_a, "threads"_a, "sums"_a.noconvert());
-    m.def("falling_peaks", falling_peaks, "levels"_a, "kept"_a, "fall"_a, "threads"_a, "peaks"_a.noconvert());
+    m.def("running_peaks", running_peaks, "levels"_a, "kept"_a, "fall"_a, "threads"_a, "peaks"_a.noconvert());
     m.def("lstm_chunks_forward", lstm_chunks_forward, "products"_a, "recurrent"_a, "chunk"_a, "threads"_a,
           "gates"_a.noconvert(), "cells"_a.noconvert(), "heard"_a.noconvert(), "outputs"_a.noconvert());
     m.def("lstm_chunks_backward", lstm_chunks_backward, "d_outputs"_a, "gates"_a, "cells"_a, "recurrent"_a, "chunk"_a,
           "threads"_a, "d_gates"_a.noconvert(), "d_products"_a.noconvert());
     m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
-          "threads"_a, "found"_a.noconvert(), "winners"_a.noconvert(), "moments"_a.noconvert());
-    m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "winners"_a,
+          "threads"_a, "found"_a.noconvert(), "argmax"_a.noconvert(), "moments"_a.noconvert());
+    m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,
           "maps"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_kernel"_a.noconvert(),
           "d_bias"_a.noconvert());
-    m.def("filters_maps_gradient", filters_maps_gradient, "d_found"_a, "d_moments"_a, "found"_a, "winners"_a,
+    m.def("filters_maps_gradient", filters_maps_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,
           "kernel"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_maps"_a.noconvert());
     nb::class_<TaughtFeedback>(m, "TaughtFeedback")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<2>, Floats<1>, Floats<1>>(),

@@ -68,12 +68,12 @@ def lstm_chunks_forward(
     heard: NDArray[np.float32],
     outputs: NDArray[np.float32],
 ) -> None:
-    """Overwrite outputs [T, B, cells] by those of an LSTM backwards in time through whole chunks, without the GIL.
+    """Overwrite outputs [T, B, cells] by those of an LSTM backwards in time through chunks, without the GIL.
 
-    Each chunk is gone through from the end of the chunk after it. products: as of `lstm_forward`, [T + chunk, B,
-    4 cells]; recurrent: the same. Of a vector in a chunk's preparation, and then of it in its own chunk, are gates
-    [2, T, B, 4 cells], cells, and heard [2, T, B, cells]: the outputs one vector earlier. The first are of the chunks
-    but the first. Raises ValueError if sizes do not fit.
+    T are whole chunks; each is gone through from the end of the chunk after it. products: as of `lstm_forward`,
+    [T + chunk, B, 4 cells]; recurrent: the same. Of a vector in a chunk's preparation, and then of it in its own chunk,
+    are gates [2, T, B, 4 cells], cells, and heard [2, T, B, cells]: the outputs one vector earlier. The first are of
+    the chunks but the first. Raises ValueError if sizes do not fit.
     """
 
 def lstm_chunks_backward(
@@ -101,14 +101,14 @@ def filters_forward(
     pool: int,
     threads: int,
     found: NDArray[np.float32],
-    winners: NDArray[np.uint8],
+    argmax: NDArray[np.uint8],
     moments: NDArray[np.float32],
 ) -> None:
     """Overwrite found [frames', maxima, N, filters] by the rectified maxima of filters of windows, without the GIL.
 
     maps: [frames, bins, N, channels]; kernel: [bins, frames, channels, filters] of a window; bias: [filters]. A window
     begins at every `stride_frames`-th frame and at every bin; of `pool` neighbouring bins the largest product counts,
-    the first of equal ones, and winners has which. moments: [2, filters], sums about centre [filters], and of squares.
+    the first of equal ones, and argmax has which. moments: [2, filters], sums about centre [filters], and of squares.
     Raises ValueError if sizes do not fit.
     """
 
@@ -116,7 +116,7 @@ def filters_kernel_gradient(
     d_found: NDArray[np.float32],
     d_moments: NDArray[np.float32],
     found: NDArray[np.float32],
-    winners: NDArray[np.uint8],
+    argmax: NDArray[np.uint8],
     maps: NDArray[np.float32],
     centre: NDArray[np.float32],
     stride_frames: int,
@@ -125,16 +125,17 @@ def filters_kernel_gradient(
     d_kernel: NDArray[np.float32],
     d_bias: NDArray[np.float32],
 ) -> None:
-    """Overwrite a loss' gradients by kernel and bias, from those by found and moments, without the GIL.
+    """Overwrite d_kernel and d_bias, of the shapes of kernel and bias, by a loss' gradients, without the GIL.
 
-    Their bits do not depend on the number of threads. Raises ValueError if sizes do not fit.
+    d_found, d_moments: its gradients by found and moments. Bits do not depend on the number of threads. Raises
+    ValueError if sizes do not fit.
     """
 
 def filters_maps_gradient(
     d_found: NDArray[np.float32],
     d_moments: NDArray[np.float32],
     found: NDArray[np.float32],
-    winners: NDArray[np.uint8],
+    argmax: NDArray[np.uint8],
     kernel: NDArray[np.float32],
     centre: NDArray[np.float32],
     stride_frames: int,
@@ -142,7 +143,7 @@ def filters_maps_gradient(
     threads: int,
     d_maps: NDArray[np.float32],
 ) -> None:
-    """Overwrite the gradient by maps in the same way."""
+    """Overwrite d_maps, [frames, bins, N, channels], in the same way."""
 
 def decaying_sums(terms: NDArray[np.float32], decay: float, threads: int, sums: NDArray[np.float32]) -> None:
     """Overwrite sums [B, T, n] by y_t = decay y_{t-1} + terms_t, without the GIL.
@@ -150,7 +151,7 @@ def decaying_sums(terms: NDArray[np.float32], decay: float, threads: int, sums: 
     So many threads share the utterances. Raises ValueError if shapes differ.
     """
 
-def falling_peaks(
+def running_peaks(
     levels: NDArray[np.float32], kept: float, fall: float, threads: int, peaks: NDArray[np.float32]
 ) -> None:
     """Overwrite peaks [B, T, n] by y_t = max(kept y_{t-1} - fall, levels_t) in the same way."""

@@ -75,7 +75,8 @@ class LatencyControlledEncoder(keras.layers.Layer):
         """
         hidden = tf.transpose(features, (1, 0, 2))  # the kernel's loop takes [T, B, inputs]
         for i, vectors in enumerate(self._chunks):
-            own, _ = _cut(hidden, tf.shape(hidden)[0] - vectors, axis=0)
+            # By a split, whose gradient takes a tenth of that of an index.
+            own, _ = tf.split(hidden, [tf.shape(hidden)[0] - vectors, vectors])
             start = tf.zeros((tf.shape(hidden)[1], self._cells))
             forth, *_ = self.forward[i](own, start, start)
             both = tf.concat([forth, self._backwards_by_chunk(i, hidden)], 2)
@@ -106,8 +107,8 @@ class LatencyControlledEncoder(keras.layers.Layer):
         if lstm.kernel == "compiled":
             return compiled_chunks(lstm.project(sequence), lstm.recurrent, vectors)
         chunks = lstm.project(_side_by_side(tf.reverse(sequence, [0]), vectors))
-        following, _ = _cut(chunks, tf.shape(chunks)[1] - rows, axis=1)
-        _, own = _cut(chunks, rows, axis=1)
+        following, _ = tf.split(chunks, [tf.shape(chunks)[1] - rows, rows], 1)
+        _, own = tf.split(chunks, [rows, -1], 1)
         return tf.reverse(_one_after_another(self._backwards(layer, following, own), rows), [0])
 
     def _backwards(self, layer: int, following: tf.Tensor, own: tf.Tensor) -> tf.Tensor:
@@ -119,12 +120,6 @@ class LatencyControlledEncoder(keras.layers.Layer):
         _, *state = self.backward[layer].recur(following, start, start)
         back, *_ = self.backward[layer].recur(own, *state)
         return back
-
-
-def _cut(tensor: tf.Tensor, at: tf.Tensor, axis: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return what is before and after `at`, by a split, whose gradient takes a tenth of that of an index."""
-    before, after = tf.split(tensor, [at, tf.shape(tensor)[axis] - at], axis)
-    return before, after
 
 
 def _side_by_side(sequence: tf.Tensor, vectors: int) -> tf.Tensor:

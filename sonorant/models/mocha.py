@@ -136,5 +136,5 @@ class Mocha(AttentionModel, Monotonic):
             lambda hidden, layer: self.dropout(hidden, seed=dropout_seed, layer=layer),
         )
         # By a split, whose gradient takes a tenth of that of an index.
-        encoded, _ = tf.split(encoded, [frames, tf.shape(encoded)[1] - frames], 1)
+        encoded, _ = tf.split(encoded, [frames, -1], 1)
         return encoded, encoded_lengths

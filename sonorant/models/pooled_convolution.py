@@ -1,8 +1,8 @@
 """A convolution along an axis with max-pooling, and a gradient of its own.
 
 TensorFlow's own gradient of windows that overlap fills an array of zeros for each slice of them, and that of a batch of
-products has one for each position, to add them up: more time than the products take. `sonorant bench train` has the
-step beside its products alone: "lstm_ctc, convolution".
+products has one for each position, to add them up: more time than the products take. A training on a CPU has
+`compiled_filters.py` in its place.
 """
 
 from functools import reduce

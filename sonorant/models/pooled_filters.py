@@ -3,21 +3,19 @@
 from sonorant.models.batch_normalisation import sums_about
 from sonorant.models.compiled_filters import Windows, compiled_filters
 from sonorant.models.half_precision import HalfPrecision
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.models.pooled_convolution import pooled_convolution
 from sonorant.tensorflow import keras, tf
 
 __all__ = ["PooledFilters", "Windows"]
 
 
-class PooledFilters(HalfPrecision):
+class PooledFilters(HasKernel, HalfPrecision):
     """Filters of windows of a feature map, by one of two kernels with the same weights.
 
     channels: of the feature map. A bias and a rectifier keep the order of values, so that they may come after the
-    maxima. TensorFlow's kernel computes anywhere; `compiled` needs a CPU, and computes in Float32: in half precision
-    TensorFlow's is left in its place.
+    maxima. The kernel of our own computes in Float32: in half precision TensorFlow's is left in its place.
     """
-
-    compiled: bool = False
 
     def __init__(self, windows: Windows, channels: int, filters: int, seed: int, name: str) -> None:
         super().__init__(name=name)
@@ -33,7 +31,7 @@ class PooledFilters(HalfPrecision):
         return self.by(maps, tf.convert_to_tensor(self.kernel.value), tf.convert_to_tensor(self.bias.value))
 
     def by(self, maps: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-        """Return what `call` does, by this kernel and, in Float32, this bias."""
+        """Return what `call` does, by this kernel [inputs, filters] and, in Float32, this bias [filters]."""
         if self._by_own_kernel:
             return self._compiled(maps, kernel, bias, tf.zeros_like(bias))[0]
         maps, kernel = (tf.cast(one, self.compute_dtype) for one in (maps, kernel))
@@ -46,7 +44,7 @@ class PooledFilters(HalfPrecision):
     def by_with_moments(
         self, maps: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, centre: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return the same, and its `sums_about` the centre."""
+        """Return the same, and its `sums_about` the centre, [filters] each."""
         if self._by_own_kernel:
             found, moments = self._compiled(maps, kernel, bias, centre)
             return found, moments[0], moments[1]

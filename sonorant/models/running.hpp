@@ -1,6 +1,8 @@
 // Recurrences along the time of each utterance, value by value. Part of kernels.cpp.
 #pragma once
 
+constexpr size_t LEAST_UTTERANCES = 8;  // of a thread
+
 // y_t = decay y_{t-1} + x_t.
 FASTEST void decay_and_add(const float* __restrict before, const float* __restrict now, float decay, size_t count,
                            float* __restrict sums) {
@@ -12,7 +14,7 @@ FASTEST void fall_or_rise(const float* __restrict before, const float* __restric
                           size_t count, float* __restrict peaks) {
     for (size_t i = 0; i < count; ++i) {
         const float fallen = kept * before[i] - fall;
-        peaks[i] = now[i] < fallen ? fallen : now[i];
+        peaks[i] = fallen > now[i] || fallen != fallen ? fallen : now[i];  // what is no number stays
     }
 }
 
@@ -26,7 +28,7 @@ void recur(const Floats<3>& values, size_t threads, const Sums<3>& made, const N
     const float* from = values.data();
     float* to = made.data();
     const nb::gil_scoped_release released;
-    share(utterances, threads, 1, [=, &next](size_t first, size_t last) {
+    share(utterances, threads, LEAST_UTTERANCES, [=, &next](size_t first, size_t last) {
         for (size_t utterance = first; utterance < last; ++utterance) {
             size_t at = utterance * vectors * size;
             std::copy_n(from + at, size, to + at);
@@ -42,7 +44,7 @@ void decaying_sums(Floats<3> terms, float decay, size_t threads, Sums<3> sums) {
     });
 }
 
-void falling_peaks(Floats<3> levels, float kept, float fall, size_t threads, Sums<3> peaks) {
+void running_peaks(Floats<3> levels, float kept, float fall, size_t threads, Sums<3> peaks) {
     recur(levels, threads, peaks, [=](const float* before, const float* now, size_t size, float* after) {
         fall_or_rise(before, now, kept, fall, size, after);
     });

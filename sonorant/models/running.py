@@ -1,7 +1,6 @@
 """Recurrences along time, of values without a gradient: decaying sums, and peaks that fall.
 
-They are `doubling` in a graph that is exported, or a kernel of our own (`running.hpp`) in a training on a CPU, which
-goes through the values once.
+They are `doubling`, or in a training on a CPU a kernel of our own (`running.hpp`), which goes through the values once.
 """
 
 import math
@@ -53,8 +52,8 @@ def decaying_peaks(levels: tf.Tensor, kept: float, *, compiled: bool) -> tf.Tens
     return doubling(levels, highest)
 
 
-def _by_kernel(kernel: "partial[_Array]", values: tf.Tensor) -> tf.Tensor:
-    (made,) = call_kernel(kernel, [tf.stop_gradient(values)], [tf.float32])
+def _by_kernel(kernel: partial[_Array], values: tf.Tensor) -> tf.Tensor:
+    (made,) = call_kernel(kernel, [values], [tf.float32])
     made.set_shape(values.shape)
     return tf.stop_gradient(made)
 
@@ -67,5 +66,5 @@ def _sums(decay: float, terms: _Array) -> _Array:
 
 def _peaks(kept: float, fall: float, levels: _Array) -> _Array:
     peaks = aligned_array(*levels.shape)
-    kernels.falling_peaks(levels, kept, fall, kernel_threads(), peaks)
+    kernels.running_peaks(levels, kept, fall, kernel_threads(), peaks)
     return peaks

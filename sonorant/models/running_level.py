@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from sonorant.arrays import Features
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.running import decaying_peaks
 from sonorant.tensorflow import keras, tf
@@ -25,13 +26,8 @@ _FALL = 0.1  # of the peak, as a power of e, in a memory
 _FLOOR = 0.63  # of the mean peak
 
 
-class RunningLevel(keras.layers.Layer):
-    """Divides power-law features by the running peak of their level; `floor` is set once and not trained.
-
-    compiled: whether by a kernel, for training on a CPU.
-    """
-
-    compiled: bool = False
+class RunningLevel(HasKernel, keras.layers.Layer):
+    """Divides power-law features by the running peak of their level; `floor` is set once and not trained."""
 
     def __init__(self, memory_vectors: float, name: str = "running_level") -> None:
         super().__init__(name=name)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.models.normalisation import FeatureMoments
 from sonorant.models.running import decaying_sums, falling_peaks
 from sonorant.tensorflow import keras, tf
@@ -32,13 +33,8 @@ _STEEPNESS = 6.0
 _PRIOR = 0.25  # of the memory
 
 
-class RunningMean(keras.layers.Layer):
-    """Subtracts the running mean of each bin; `prior`, the mean speech vector, is set once and not trained.
-
-    compiled: whether by a kernel, for training on a CPU.
-    """
-
-    compiled: bool = False
+class RunningMean(HasKernel, keras.layers.Layer):
+    """Subtracts the running mean of each bin; `prior`, the mean speech vector, is set once and not trained."""
 
     def __init__(self, bins: int, memory_vectors: float, name: str = "running_mean") -> None:
         super().__init__(name=name)

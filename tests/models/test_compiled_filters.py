@@ -136,20 +136,74 @@ REFUSED = {
     "centre": ((5,), r"bias, centre: expected \[filters\]"),
     "maps": ((2, 3, 7, 2), "maps: expected bins for all windows"),
     "moments": ((2, 5), r"moments: expected \[2, filters\]"),
-    "winners": ((2, 2, 6, 4), r"winners: expected \[frames, maxima, N, filters\]"),
-    "found": ((3, 2, 7, 4), "maps: expected frames for all windows"),
+    "argmax": ((2, 2, 6, 4), r"argmax: expected \[frames, maxima, N, filters\]"),
+    "found": ((2, 2, 7, 5), r"found: expected \[frames, maxima, N, filters\]"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_arrays_that_do_not_fit_are_refused_by_name(kernels, name):
     shapes = {"maps": (2, 4, 7, 2), "kernel": (1, 1, 2, 4), "bias": (4,), "centre": (4,)}
-    made = {"found": (2, 2, 7, 4), "winners": (2, 2, 7, 4), "moments": (2, 4)}
+    made = {"found": (2, 2, 7, 4), "argmax": (2, 2, 7, 4), "moments": (2, 4)}
     shape, message = REFUSED[name]
-    arrays = {key: np.zeros(shape if key == name else own, np.uint8 if key == "winners" else np.float32)
+    arrays = {key: np.zeros(shape if key == name else own, np.uint8 if key == "argmax" else np.float32)
               for key, own in {**shapes, **made}.items()}  # fmt: skip
     with pytest.raises(ValueError, match=message):
         kernels.filters_forward(**arrays, stride_frames=1, pool=2, threads=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pool": 0}, "pool: expected 1 to 255"),
+        ({"stride_frames": 0}, "stride_frames: expected 1 or more"),
+        ({"stride_frames": 2**63}, "maps: expected frames for all windows"),
+        ({"stride_frames": 2}, "maps: expected frames for all windows"),
+        ({"kernel": np.zeros((0, 1, 2, 4), np.float32)}, "kernel: expected a bin and a frame, or more"),
+        ({"kernel": np.zeros((1, 3, 2, 4), np.float32)}, "maps: expected frames for all windows"),
+    ],
+)
+def test_windows_that_do_not_fit_are_refused_by_name(kernels, settings, message):
+    given = {"maps": (2, 4, 7, 2), "kernel": (1, 1, 2, 4), "bias": (4,), "centre": (4,), "found": (2, 2, 7, 4),
+             "moments": (2, 4)}  # fmt: skip
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in given.items()}
+    arrays["argmax"] = np.zeros((2, 2, 7, 4), np.uint8)
+    with pytest.raises(ValueError, match=message):
+        kernels.filters_forward(**{**arrays, "stride_frames": 1, "pool": 2, "threads": 1, **settings})
+
+
+BACK = {
+    "d_found": ((2, 2, 7, 5), r"d_found: expected \[frames, maxima, N, filters\]"),
+    "d_moments": ((3, 4), r"d_moments: expected \[2, filters\]"),
+    "found": ((2, 2, 6, 4), r"found: expected \[frames, maxima, N, filters\]"),
+    "argmax": ((2, 2, 7, 3), r"argmax: expected \[frames, maxima, N, filters\]"),
+    "centre": ((5,), r"centre: expected \[filters\]"),
+}
+
+
+@pytest.mark.parametrize("name", BACK)
+@pytest.mark.parametrize("of", ["kernel", "maps"])
+def test_gradients_that_do_not_fit_are_refused_by_name(kernels, of, name):
+    shapes = {"d_found": (2, 2, 7, 4), "d_moments": (2, 4), "found": (2, 2, 7, 4), "argmax": (2, 2, 7, 4),
+              "centre": (4,), "maps": (2, 4, 7, 2), "kernel": (1, 1, 2, 4)}  # fmt: skip
+    arrays = {key: np.zeros(shape, np.uint8 if key == "argmax" else np.float32)
+              for key, shape in {**shapes, name: BACK[name][0]}.items()}  # fmt: skip
+    made = {"d_kernel": arrays.pop("kernel"), "d_bias": np.zeros(4, np.float32)} if of == "kernel" else {
+        "d_maps": arrays.pop("maps")}  # fmt: skip
+    with pytest.raises(ValueError, match=BACK[name][1]):
+        getattr(kernels, f"filters_{of}_gradient")(**arrays, **made, stride_frames=1, pool=2, threads=1)
+
+
+def test_weights_of_which_few_parts_have_room_are_summed_up_alike_by_any_threads(monkeypatch):
+    layer, maps = draw(6, Windows(3, 3, 1, 1, 1), 320, 320, 100)
+    found = []
+    for threads in (1, 4):
+        monkeypatch.setattr(compiled_filters, "kernel_threads", lambda threads=threads: threads)
+        found.append(outcomes(layer, maps, True))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(found[0], outcomes(layer, maps, False), strict=True):
+        np.testing.assert_allclose(one, other, atol=5e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("devices", "compiled"), [([], True), ([SimpleNamespace(device_type="GPU")], False)])
@@ -160,8 +214,13 @@ def test_on_a_cpu_a_training_has_it(devices, compiled):
     assert [layer.compiled for layer in model.convolution.convolutions] == [compiled] * 3
 
 
-def test_in_half_precision_tensorflows_form_stays():
+@pytest.mark.parametrize(("precision", "calls"), [("float32", 1), ("mixed_bfloat16", 0)])
+def test_a_layer_has_its_kernel_and_in_half_precision_tensorflows_form(monkeypatch, precision, calls):
     layer, maps = draw(3, Windows(1, 2, 1, 2, 2), 3, 4, 5)
-    exact = layer(maps)
-    layer.compiled, layer.dtype_policy = True, "mixed_bfloat16"
-    assert 0 < np.abs(layer(maps) - exact).max() < 0.1
+    called, forward = [], compiled_filters.filters_forward
+    monkeypatch.setattr(compiled_filters, "filters_forward", lambda *given: called.append(forward(*given)))
+    layer.dtype_policy = precision
+    by_tensorflow = layer(maps)
+    layer.compiled = True
+    np.testing.assert_allclose(layer(maps), by_tensorflow, atol=1e-5)
+    assert len(called) == calls

@@ -41,6 +41,13 @@ def test_each_value_follows_from_the_one_before(compiled, name, shape):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", RECURRENCES)
+def test_what_is_no_number_stays(compiled, name):
+    function, _ = RECURRENCES[name]
+    found = function(tf.constant([[[1.0], [np.nan], [1.0], [9.0]], [[1.0], [1.0], [1.0], [1.0]]]), compiled)
+    np.testing.assert_array_equal(np.isnan(found[..., 0]), [[False, True, True, True], [False] * 4])
+
+
 @given(rows=st.integers(1, 9), vectors=st.integers(0, 20), threads=st.integers(0, 12))
 @settings(max_examples=30, deadline=None)
 def test_an_utterance_has_the_same_bits_alone_and_with_any_threads(rows, vectors, threads):
@@ -59,15 +66,16 @@ def test_no_gradient_goes_through_it(compiled):
     np.testing.assert_allclose(tape.gradient(loss, values), decaying_sums(values, 0.5, compiled=compiled))
 
 
-def test_a_training_on_a_cpu_normalises_by_the_kernels_as_an_export_does_without():
+def test_a_training_on_a_cpu_normalises_by_the_kernels_as_an_export_does_without(monkeypatch):
     section = LstmCtcRecipe(cells=4, level="running", normalisation="running")
     model = build_model(section, 6, units=3, seed=1)
     features = tf.constant(np.random.default_rng(2).uniform(0, 1, (2, 50, 6)), tf.float32)
     by_graph = model.normalisation.whole(features)
     set_computation(model, devices=[])
-    assert model.normalisation.running_level.compiled
-    assert model.normalisation.running_mean.compiled
+    called, by_kernel = [], running._by_kernel
+    monkeypatch.setattr(running, "_by_kernel", lambda *given: called.append(given) or by_kernel(*given))
     np.testing.assert_allclose(model.normalisation.whole(features), by_graph, atol=1e-5)
+    assert len(called) == 3  # peaks of the level; peaks, and sums, of the mean
 
 
 def test_arrays_of_other_shapes_are_refused():
