@@ -179,7 +179,8 @@ def test_a_corpus_of_ones_own_is_prepared_as_it_is_written(folder):
         entries.append(json.loads(entry) | {"audio_filepath": str(path), "duration": 0.4})
     (folder / "FOLDER/mine.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     (folder / "FOLDER/more.txt").write_text("Good morning, good evening\nA good day to all\n")
-    way = [line for line in lines(ROOT / TRAINS) if "mine" in line and "train" not in line.split()[:2]]
+    ways = [line for line in lines(ROOT / TRAINS) if "mine" in line]
+    way = [line for line in ways if line.split()[1] in ("prepare", "tokenizer")]
     assert [line.split()[1] for line in way] == ["prepare", "tokenizer", "tokenizer", "prepare"]
     for line in way:
         typed(line, folder)
