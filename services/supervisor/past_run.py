@@ -38,7 +38,8 @@ def audit_run(run: RunFolder, redis_url: str = "") -> Audit:
     if by_epoch is not None and sum(by_epoch.values()) != progress.examples:
         by_epoch = None  # metrics.jsonl is not of this history, or not whole
     snapshot = LedgerSnapshot.decode(checkpoint.ledger, total)
-    return audit(snapshot, progress.epoch, progress.examples, by_epoch, _events(run, redis_url, total))
+    events = _events(run, redis_url, total)
+    return audit(snapshot, progress.epoch, progress.examples, by_epoch, events, progress.skipped_steps)
 
 
 def _trained_by_epoch(metrics: Path, last_step: int) -> dict[int, int] | None:

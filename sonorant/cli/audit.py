@@ -81,3 +81,5 @@ def _print(found: "Audit") -> None:
     if rejected:
         verdict += f", without {rejected} of {found.committed + rejected} that were rejected"
     console.print(f"{verdict}: {found.committed} committed, steps trained on {found.trained}, {rejected} rejected")
+    if found.skipped_steps:
+        console.print(f"{found.skipped_steps} steps were not finite, and changed no weights")

@@ -190,6 +190,12 @@ def _finished(run: RunFolder, recipe: "Recipe", lenient: bool) -> bool:
         f"{totals.get('train_seconds', 0):.0f} s, t_session {totals.get('t_session', 0):.3f}"
         + "".join(form.format(totals[name]) for name, form in _BEST.items() if totals.get(name) is not None)
     )
+    if skipped := totals.get("skipped_steps", 0) - totals.get("overflowed_steps", 0):
+        click.echo(
+            f"{skipped} of its steps were not finite, and changed no weights: lower training.learning_rate, or look at "
+            f"their utterances (skipped in {run.metrics})",
+            err=True,
+        )
     layers = totals.get("layers") if recipe.training.pretrain_layers else None
     if layers is not None and layers < recipe.model.encoder_layers:
         click.echo(

@@ -45,6 +45,7 @@ class Audit:
     rejections: tuple[Rejection, ...]
     committed: int
     trained: int
+    skipped_steps: int = 0  # not finite, so that they changed nothing; their examples count as trained on
 
     @property
     def exact(self) -> bool:
@@ -58,6 +59,7 @@ def audit(
     trained: int,
     trained_by_epoch: Mapping[int, int] | None,
     events: Mapping[str, Mapping[int, int]] | None,
+    skipped_steps: int = 0,
 ) -> Audit:
     """Compare a checkpoint's ledger with its steps' counts.
 
@@ -68,7 +70,7 @@ def audit(
     numbers = sorted({*range(epochs_over), *snapshot.epochs()})
     epochs = tuple(_epoch(snapshot, number, number < epochs_over, trained_by_epoch, events) for number in numbers)
     rejections = tuple(snapshot.reasons[name] for name in sorted(snapshot.reasons))
-    return Audit(epochs, rejections, sum(e.committed for e in epochs), trained)
+    return Audit(epochs, rejections, sum(e.committed for e in epochs), trained, skipped_steps)
 
 
 def _epoch(

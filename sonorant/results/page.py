@@ -11,9 +11,10 @@ __all__ = ["render_page"]
 _INTRODUCTION = """\
 # Results
 
-`make results` trains, exports and measures every system of `recipes/results/systems.yaml` on the corpora at hand, one
-after another, and writes this page (`make results ROWS='digits-*'` for a part). It goes on where it stopped. Figures
-are those of the runs' reports, kept in `docs/results/` without the runs.
+`make results` trains, exports and measures the systems of `recipes/results/systems.yaml` that have no report in
+`docs/results/`, one after another, and writes this page (`make results ROWS='digits-*'` for a part). It goes on where
+it stopped. Figures are those of the runs' reports, kept without the runs; `sonorant results run ROW --reports
+runs/reports --page runs/results.md` trains a row anew.
 
 These are small corpora, for development: error rates compare systems, and say little about large ones. WER and CER are
 of streamed test sets, with a 95 % bootstrap interval over speakers or utterances; with several seeds, their mean with

@@ -11,7 +11,7 @@ from sonorant.training.checkpoints import Checkpoint, Progress
 from sonorant.training.completion import Reason, reason_to_end
 from sonorant.training.identity import identity
 from sonorant.training.metrics import SessionMeter
-from sonorant.training.non_finite import NonFiniteSteps
+from sonorant.training.non_finite import NonFiniteSteps, check_finite
 from sonorant.training.parts import TrainerParts, TrainerPorts
 from sonorant.training.pretraining import grow, has_all_layers
 from sonorant.training.rejections import TooManyRejected, too_many_rejected
@@ -258,7 +258,7 @@ class Trainer:
         """Write a checkpoint; at the gather, a barrier, all ranks have committed this step, and none the next.
 
         over: an epoch that has ended with this step. Raises StaleGeneration if a newer gang has begun, whose ledger is
-        not that of these weights; and LedgerLost if the ledger lacks a rank's write.
+        not that of these weights; LedgerLost if the ledger lacks a rank's write; and NonFiniteWeights.
         """
         self._unsaved = False
         self.parts.feeder.flush()
@@ -269,10 +269,12 @@ class Trainer:
             self.progress.summed = list(step.objective.reports) if step.accumulation.batches else []
             with step.average.applied():
                 evaluated = step.model.named_weights()
+            weights = step.model.named_weights()
+            check_finite(self.progress.step, weights)
             checkpoint = Checkpoint(
                 progress=self.progress,
                 identity=identity(self.parts.recipe),
-                weights=step.model.named_weights(),
+                weights=weights,
                 evaluated=evaluated,
                 average=step.average.state(),
                 optimizer=step.optimizer.state(),

@@ -135,3 +135,11 @@ def test_reasons_that_the_ledger_does_not_keep_are_not_passed_over_in_silence(ru
     monkeypatch.setattr("services.supervisor.past_run.audit_run", lambda *_: found)
     result = CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
     assert "of 3 rejections the ledger keeps the reasons of the first 1 only" in result.output
+
+
+def test_steps_that_changed_nothing_are_told(run, monkeypatch):
+    epoch = EpochAudit(0, TOTAL, 3, 0, 3, lost=0, left=0, twice=0, unused=0, reissued=0, duplicates_refused=0)
+    found = Audit((epoch,), (), committed=3, trained=3, skipped_steps=2)
+    monkeypatch.setattr("services.supervisor.past_run.audit_run", lambda *_: found)
+    result = CliRunner().invoke(command, [str(run.path)], catch_exceptions=False)
+    assert "2 steps were not finite, and changed no weights" in result.output

@@ -193,6 +193,21 @@ def test_a_complete_training_takes_over_settings_that_may_change(tmp_path, monke
     assert (again.exit_code, again.stderr) == (0, "")
 
 
+def test_a_complete_training_tells_of_steps_that_changed_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.recipe.write_text(dump_recipe(digits_recipe()))
+    totals = {"epochs": digits_recipe().training.epochs, "train_seconds": 9.0, "overflowed_steps": 2}
+    arguments = ["--recipe", str(run.recipe), "--run", str(run.path)]
+    for skipped, told in ((2, ""), (5, "3 of its steps were not finite, and changed no weights")):
+        run.totals.write_text(json.dumps(totals | {"skipped_steps": skipped}))
+        result = CliRunner().invoke(command, arguments)
+        assert result.exit_code == 0
+        assert result.stderr.startswith(told)
+        assert bool(result.stderr) is bool(told)
+
+
 def test_weights_to_begin_with_are_told_to_have_no_effect_on_a_training_that_has_begun(tmp_path, monkeypatch):
     monkeypatch.setattr("sonorant.cli.train.check_prepared", lambda *_: None)
     run = RunFolder(tmp_path / "run")

@@ -11,7 +11,7 @@ from training.tiny import tiny_example, tiny_recipe
 from sonorant.training.checkpoints import load_checkpoint
 from sonorant.training.collective import SingleProcess
 from sonorant.training.loop import Reason
-from sonorant.training.non_finite import NonFiniteSteps
+from sonorant.training.non_finite import NonFiniteSteps, NonFiniteWeights
 from sonorant.training.rejections import TooManyRejected
 
 
@@ -47,6 +47,23 @@ def test_a_run_that_stays_not_finite_stops_and_names_the_utterances(ledger, tmp_
     assert len(caught.value.utterances) == 4
     assert set(caught.value.utterances) <= {f"u{o}" for o in range(22)}
     np.testing.assert_array_equal(weights(trainer)[12:], before[12:])  # all but mean and deviation
+
+
+def test_weights_that_an_update_has_made_infinite_are_in_no_checkpoint(ledger, tmp_path):
+    trainer = tiny_trainer(tiny_recipe(epochs=2), tmp_path, ledger, total=22)
+    after_step, broken = trainer._after_step, trainer.parts.step.model.trainable_variables[0]
+
+    def update(result):
+        after_step(result)
+        if trainer.progress.epoch == 1:
+            broken.assign(broken * np.inf)
+
+    trainer._after_step = update
+    with pytest.raises(NonFiniteWeights, match=r"the weights .* are not finite; the latest checkpoint"):
+        run(trainer)
+    kept = load_checkpoint(tmp_path / "checkpoints", "latest")
+    assert kept.progress.epoch == 1
+    assert all(np.isfinite(one).all() for one in kept.weights.values())
 
 
 class Watched(SingleProcess):
