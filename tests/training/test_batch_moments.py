@@ -58,7 +58,8 @@ def test_a_step_of_several_batches_moves_them_to_those_of_all():
 def test_the_first_step_s_are_those_of_its_batch():
     features, step = stepped([range(12)], learning_rate=1e-9)
     model = step.model
-    found = model.convolution.convolutions[0](tf.transpose(model.normalisation.whole(features[None])[0])[..., None])
+    bins = tf.transpose(model.normalisation.whole(features[None])[0])
+    found = model.convolution.convolutions[0](bins[tf.newaxis, ..., tf.newaxis])
     after = model.named_weights()
-    np.testing.assert_allclose(after[f"{FIRST}/mean"], np.mean(found, (0, 1)), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(after[f"{FIRST}/variance"], np.var(found, (0, 1)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(after[f"{FIRST}/mean"], np.mean(found, (0, 1, 2)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(after[f"{FIRST}/variance"], np.var(found, (0, 1, 2)), rtol=1e-4, atol=1e-5)
