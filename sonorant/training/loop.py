@@ -264,13 +264,13 @@ class Trainer:
         self.parts.feeder.flush()
         gathered = self.ports.collective.gather((self._batches, self.ports.ledger.receipt()))
         self.progress.batches = [batches for batches, _ in gathered]
+        step = self.parts.step
+        weights = step.model.named_weights()
+        check_finite(self.progress.step, weights)  # on all ranks, which end alike
         if self.ports.collective.rank == 0:
-            step = self.parts.step
             self.progress.summed = list(step.objective.reports) if step.accumulation.batches else []
             with step.average.applied():
                 evaluated = step.model.named_weights()
-            weights = step.model.named_weights()
-            check_finite(self.progress.step, weights)
             checkpoint = Checkpoint(
                 progress=self.progress,
                 identity=identity(self.parts.recipe),
