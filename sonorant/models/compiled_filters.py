@@ -6,7 +6,7 @@ rectifier and moments while they are in the processor's cache.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +59,10 @@ def compiled_filters(
         moments.set_shape((2, kernel.shape[3]))
 
         def gradient(d_found: tf.Tensor, d_moments: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            made = [d_found, d_moments, found, argmax, centre]
+            given = [maps, kernel, d_found, d_moments, found, argmax, centre]
             # A call by itself, which is dropped from a graph in which nobody asks for it: of a first layer.
-            (d_maps,) = call_kernel(passes.maps_gradient, [*made, kernel, maps], [tf.float32])
-            d_kernel, d_bias = call_kernel(passes.kernel_gradient, [*made, maps, kernel], [tf.float32] * 2)
+            (d_maps,) = call_kernel(passes.maps_gradient, given, [tf.float32])
+            d_kernel, d_bias = call_kernel(passes.kernel_gradient, given, [tf.float32] * 2)
             for tensor, like in ((d_maps, maps), (d_kernel, kernel), (d_bias, bias)):
                 tensor.set_shape(like.shape)
             return d_maps, d_kernel, d_bias
@@ -83,32 +83,16 @@ class _Passes(NamedTuple):
         filters_forward(maps, kernel, bias, centre, *self._settings, found, argmax, moments)
         return found, argmax, moments
 
-    def maps_gradient(
-        self,
-        d_found: _Array,
-        d_moments: _Array,
-        found: _Array,
-        argmax: _Bytes,
-        centre: _Array,
-        kernel: _Array,
-        maps: _Array,
-    ) -> _Array:
+    def maps_gradient(self, maps: _Array, kernel: _Array, *made: Any) -> _Array:
         d_maps = aligned_array(*maps.shape)
-        filters_maps_gradient(d_found, d_moments, found, argmax, kernel, centre, *self._settings, d_maps)
+        given: tuple[Any, ...] = (*made, kernel, *self._settings, d_maps)
+        filters_maps_gradient(*given)
         return d_maps
 
-    def kernel_gradient(
-        self,
-        d_found: _Array,
-        d_moments: _Array,
-        found: _Array,
-        argmax: _Bytes,
-        centre: _Array,
-        maps: _Array,
-        kernel: _Array,
-    ) -> tuple[_Array, _Array]:
+    def kernel_gradient(self, maps: _Array, kernel: _Array, *made: Any) -> tuple[_Array, _Array]:
         d_kernel, d_bias = aligned_array(*kernel.shape), aligned_array(kernel.shape[3])
-        filters_kernel_gradient(d_found, d_moments, found, argmax, maps, centre, *self._settings, d_kernel, d_bias)
+        given: tuple[Any, ...] = (*made, maps, *self._settings, d_kernel, d_bias)
+        filters_kernel_gradient(*given)
         return d_kernel, d_bias
 
     @property

@@ -55,7 +55,7 @@ struct PoolGradient {
 };
 
 FASTEST void pool_gradient_of_rows(const PoolGradient& of, size_t at, size_t rows, int32_t* places, Lanes* lanes,
-                            float* d_bias) {
+                                   float* d_bias) {
     for (size_t i = 0; i < rows * of.filters; ++i) places[i] = of.made.argmax[at + i];
     size_t first = 0;
     for (; first + LANES <= of.filters; first += LANES, lanes += BLOCK_ROWS)
@@ -82,8 +82,8 @@ struct ProductGradients {
         const PoolGradient pool_gradient{made, sizes.filters, sizes.pool, sizes.panels() * BLOCK_ROWS};
         for (size_t frame = 0; frame < sizes.frames_after; ++frame)
             for (size_t maximum = 0; maximum < sizes.maxima; ++maximum)
-                pool_gradient_of_rows(pool_gradient, sizes.found(frame, maximum) + row * sizes.filters, rows, places.data(),
-                               at(frame, maximum * sizes.pool), d_bias);
+                pool_gradient_of_rows(pool_gradient, sizes.found(frame, maximum) + row * sizes.filters, rows,
+                                      places.data(), at(frame, maximum * sizes.pool), d_bias);
     }
 };
 
@@ -191,8 +191,8 @@ FiltersMade expect_made(const FilterSizes& sizes, const Floats<4>& d_found, cons
     return {found.data(), centre.data(), d_found.data(), d_moments.data(), argmax.data()};
 }
 
-void filters_kernel_gradient(Floats<4> d_found, Floats<2> d_moments, Floats<4> found, ConstBytes<4> argmax, Floats<4> maps,
-                             Floats<1> centre, size_t stride_frames, size_t pool, size_t threads, Sums<4> d_kernel,
+void filters_kernel_gradient(Floats<4> d_found, Floats<2> d_moments, Floats<4> found, ConstBytes<4> argmax,
+                             Floats<1> centre, Floats<4> maps, size_t stride_frames, size_t pool, size_t threads, Sums<4> d_kernel,
                              Sums<1> d_bias) {
     const FilterSizes sizes(maps, d_kernel, stride_frames, found.shape(0), found.shape(1), pool);
     const FiltersMade made = expect_made(sizes, d_found, d_moments, found, argmax, centre);
@@ -208,8 +208,8 @@ void filters_kernel_gradient(Floats<4> d_found, Floats<2> d_moments, Floats<4> f
     add_parts(biases, sizes.filters, d_bias.data());
 }
 
-void filters_maps_gradient(Floats<4> d_found, Floats<2> d_moments, Floats<4> found, ConstBytes<4> argmax, Floats<4> kernel,
-                           Floats<1> centre, size_t stride_frames, size_t pool, size_t threads, Sums<4> d_maps) {
+void filters_maps_gradient(Floats<4> d_found, Floats<2> d_moments, Floats<4> found, ConstBytes<4> argmax,
+                           Floats<1> centre, Floats<4> kernel, size_t stride_frames, size_t pool, size_t threads, Sums<4> d_maps) {
     const FilterSizes sizes(d_maps, kernel, stride_frames, found.shape(0), found.shape(1), pool);
     const FiltersMade made = expect_made(sizes, d_found, d_moments, found, argmax, centre);
     const nb::gil_scoped_release released;

@@ -61,10 +61,10 @@ NB_MODULE(MODULE, m) {
     m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
           "threads"_a, "found"_a.noconvert(), "argmax"_a.noconvert(), "moments"_a.noconvert());
     m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,
-          "maps"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_kernel"_a.noconvert(),
+          "centre"_a, "maps"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_kernel"_a.noconvert(),
           "d_bias"_a.noconvert());
     m.def("filters_maps_gradient", filters_maps_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,
-          "kernel"_a, "centre"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_maps"_a.noconvert());
+          "centre"_a, "kernel"_a, "stride_frames"_a, "pool"_a, "threads"_a, "d_maps"_a.noconvert());
     nb::class_<TaughtFeedback>(m, "TaughtFeedback")
         .def(nb::init<Floats<2>, Floats<2>, Floats<3>, Integers<1>, Floats<3>, Floats<2>, Floats<1>, Floats<1>>(),
              "weight"_a, "query"_a, "encoded"_a, "lengths"_a, "keys"_a, "fertility"_a, "energy"_a, "feedback"_a)

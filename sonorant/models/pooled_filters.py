@@ -36,7 +36,7 @@ class PooledFilters(HasKernel, HalfPrecision):
             return self._compiled(maps, kernel, bias, tf.zeros_like(bias))[0]
         maps, kernel = (tf.cast(one, self.compute_dtype) for one in (maps, kernel))
         frames, width = tf.unstack(maps), self.windows.frames
-        firsts = range(0, len(frames) - width + 1, self.windows.stride_frames)
+        firsts = [i * self.windows.stride_frames for i in range(self.windows.frames_after(len(frames)))]
         windows = [tf.concat(frames[first : first + width], 2) for first in firsts]
         found = tf.stack([pooled_convolution(one, kernel, self.windows.pool, self.windows.maxima) for one in windows])
         return tf.nn.relu(tf.cast(found, tf.float32) + tf.cast(bias, tf.float32))
