@@ -65,7 +65,7 @@ def audit(
 
     epochs_over: number of finished epochs. trained: examples in all steps up to the checkpoint;
     trained_by_epoch: the same by epoch, if known. events: "reissued", "refused" (by the ledger) and "dropped" (by
-    ranks, before a claim), by epoch, if known.
+    ranks, before a claim), by epoch, if known. skipped_steps: of all, those that changed no weights.
     """
     numbers = sorted({*range(epochs_over), *snapshot.epochs()})
     epochs = tuple(_epoch(snapshot, number, number < epochs_over, trained_by_epoch, events) for number in numbers)
