@@ -1,84 +1,41 @@
-"""Recurrent layers of clipped rectifiers, several directions at once, with a gradient of their own.
+"""A layer of clipped rectifiers that is recurrent in both directions of time (Hannun et al. 2014, section 2).
 
-Only the recurrence is a loop, forward and backward; the gradient of the weights is one product over all steps.
+`graph_clipped_recurrence.py` computes anywhere; in a training on a CPU `compiled_clipped_recurrence.py` takes its
+place, with the same weights.
 """
 
-from collections.abc import Callable
-
-from sonorant.tensorflow import custom_gradient, keras, tf
+from sonorant.models.compiled_clipped_recurrence import compiled_clipped_recurrence
+from sonorant.models.graph_clipped_recurrence import clipped, graph_clipped_recurrence
+from sonorant.models.kernel_calls import HasKernel
+from sonorant.tensorflow import keras, tf
 
 __all__ = ["ClippedRecurrence", "clipped"]
 
-
-def clipped(values: tf.Tensor, ceiling: float | tf.Tensor) -> tf.Tensor:
-    """Return g(z) = min(max(0, z), ceiling); as one op, forward and backward, where `tf.clip_by_value` makes two."""
-    return tf.raw_ops.ClipByValue(t=values, clip_value_min=0.0, clip_value_max=ceiling)
+_DIRECTIONS = 2
 
 
-class ClippedRecurrence(keras.layers.Layer):
-    """h_t = g(a_t + h_{t-1} W) with h_{-1} = 0, for each of D directions with weights of its own.
+class ClippedRecurrence(HasKernel, keras.layers.Layer):
+    """f_t + b_t, where f_t = g(a_t + f_{t-1} Wf), b_t = g(a_t + b_{t+1} Wb), and g(z) = min(max(0, z), ceiling).
 
-    The weights begin orthogonal: with rectifiers, which halve the second moment, h then has that of a.
+    f begins with 0 before an utterance's first frame, b with 0 after its last. The weights begin orthogonal: with
+    rectifiers, which halve the second moment, f and b then have that of a.
     """
 
-    def __init__(self, directions: int, cells: int, ceiling: float, seed: int, name: str) -> None:
+    def __init__(self, cells: int, ceiling: float, seed: int, name: str) -> None:
         super().__init__(name=name)
         self.ceiling = ceiling
 
         def orthogonal(shape: tuple[int, ...], dtype: object = None) -> tf.Tensor:
-            seeds = range(seed * directions, (seed + 1) * directions)
+            seeds = range(seed * _DIRECTIONS, (seed + 1) * _DIRECTIONS)
             return tf.stack([keras.initializers.Orthogonal(seed=one)((cells, cells)) for one in seeds])
 
-        self.weight = self.add_weight(shape=(directions, cells, cells), initializer=orthogonal, name="weight")
+        self.weight = self.add_weight(shape=(_DIRECTIONS, cells, cells), initializer=orthogonal, name="weight")
         self.built = True
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Return h [T, D, B, cells] of a, `inputs` [T, D, B, cells]."""
-        return _recurrence(inputs, tf.convert_to_tensor(self.weight.value), tf.constant(self.ceiling))
+    def call(self, inputs: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+        """Return f + b [B, T, cells] of a, `inputs` [B, T, cells]; in padding b is 0.
 
-
-@custom_gradient
-def _recurrence(
-    inputs: tf.Tensor, weight: tf.Tensor, ceiling: tf.Tensor
-) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor, None]]]:
-    steps = tf.shape(inputs)[0]
-    start = tf.zeros_like(inputs[0])
-
-    def advance(t: tf.Tensor, before: tf.Tensor, written: tf.TensorArray) -> tuple[tf.Tensor, ...]:
-        hidden = clipped(inputs[t] + tf.matmul(before, weight), ceiling)
-        return t + 1, hidden, written.write(t, hidden)
-
-    hiddens = _loop(steps, lambda t: t < steps, advance, (tf.constant(0), start), inputs.shape[1:])
-
-    def gradient(d_hiddens: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, None]:
-        passes = tf.cast((hiddens > 0) & (hiddens < ceiling), tf.float32)
-        transposed = tf.transpose(weight, (0, 2, 1))
-
-        def back(t: tf.Tensor, d_later: tf.Tensor, written: tf.TensorArray) -> tuple[tf.Tensor, ...]:
-            d_input = (d_hiddens[t] + d_later) * passes[t]
-            return t - 1, tf.matmul(d_input, transposed), written.write(t, d_input)
-
-        d_inputs = _loop(steps, lambda t: t >= 0, back, (steps - 1, start), inputs.shape[1:])
-        before = tf.concat([start[tf.newaxis], hiddens[:-1]], 0)
-        d_weight = tf.matmul(_by_direction(before), _by_direction(d_inputs), transpose_a=True)
-        return d_inputs, d_weight, None
-
-    return hiddens, gradient
-
-
-def _loop(
-    steps: tf.Tensor,
-    goes_on: Callable[[tf.Tensor], tf.Tensor],
-    body: Callable[..., object],
-    start: tuple[tf.Tensor, ...],
-    shape: tf.TensorShape,
-) -> tf.Tensor:
-    written = tf.TensorArray(tf.float32, steps, element_shape=shape)
-    *_, written = tf.while_loop(lambda t, *_: goes_on(t), body, (*start, written))
-    return written.stack()
-
-
-def _by_direction(sequence: tf.Tensor) -> tf.Tensor:
-    """[T, D, B, n] as [D, T B, n]."""
-    directions, cells = sequence.shape[1], sequence.shape[3]
-    return tf.reshape(tf.transpose(sequence, (1, 0, 2, 3)), (directions, -1, cells))
+        lengths: frames of each utterance, Int32[B], 0 to T.
+        """
+        recurrence = compiled_clipped_recurrence if self.compiled else graph_clipped_recurrence
+        return recurrence(inputs, lengths, tf.convert_to_tensor(self.weight.value), self.ceiling)

@@ -16,7 +16,6 @@ from sonorant.models.family import Inputs, Model, Outputs, Symbols
 from sonorant.models.half_precision import Conv1D, Dense
 from sonorant.models.input_normalisation import InputNormalisation
 from sonorant.models.normalisation import FeatureMoments
-from sonorant.models.reversal import reversed_utterances
 from sonorant.models.section import DeepSpeechRecipe
 from sonorant.tensorflow import keras, tf
 
@@ -50,7 +49,7 @@ class DeepSpeech(Model):
             self._dense(f"hidden_{n}", recipe.cells, recipe.cells, keras.initializers.HeNormal(seed=5 * seed + n - 1))
             for n in (2, 3, 4, 5)
         )
-        self.recurrence = ClippedRecurrence(2, recipe.cells, recipe.ceiling, seed, name="recurrence")
+        self.recurrence = ClippedRecurrence(recipe.cells, recipe.ceiling, seed, name="recurrence")
         self.projection = self._dense(
             "projection", recipe.cells, units + 1, keras.initializers.GlorotUniform(seed=seed)
         )
@@ -62,7 +61,7 @@ class DeepSpeech(Model):
         hidden = self._rectified(self.hidden_1(self._with_context(inputs)), dropout_seed, 1)
         hidden = self._rectified(self.hidden_2(hidden), dropout_seed, 2)
         hidden = self._rectified(self.hidden_3(hidden), dropout_seed, 3)
-        hidden = self._both_ways(self.hidden_4(hidden), lengths)
+        hidden = self.recurrence(self.hidden_4(hidden), lengths)
         hidden = self._rectified(self.hidden_5(hidden), dropout_seed, 5)
         return Outputs(lengths, frames=tf.nn.log_softmax(self.projection(hidden)))
 
@@ -83,15 +82,6 @@ class DeepSpeech(Model):
 
     def _rectified(self, hidden: tf.Tensor, dropout_seed: tf.Tensor | None, layer: int) -> tf.Tensor:
         return self.drop(clipped(hidden, self.recipe.ceiling), seed=dropout_seed, layer=layer)
-
-    def _both_ways(self, inputs: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """Return f + b [B, T', cells]; b begins at each utterance's own last frame."""
-        forward = tf.transpose(inputs, (1, 0, 2))
-        backward = reversed_utterances(forward, lengths)
-        hidden = self.recurrence(tf.stack([forward, backward], 1))  # [T', 2, B, cells]
-        forward, backward = tf.unstack(hidden, axis=1)  # whose gradient is a stack; that of a slice is padded
-        both = forward + reversed_utterances(backward, lengths)
-        return tf.transpose(both, (1, 0, 2))
 
     @staticmethod
     def _dense(name: str, inputs: int, outputs: int, initializer: keras.initializers.Initializer) -> Dense:

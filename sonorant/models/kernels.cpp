@@ -34,6 +34,8 @@ namespace {
 #include "lstm.hpp"
 #include "lstm_chunks.hpp"
 
+#include "clipped_recurrence.hpp"
+
 #include "filters.hpp"
 #include "filters_backward.hpp"
 
@@ -58,6 +60,10 @@ NB_MODULE(MODULE, m) {
           "gates"_a.noconvert(), "cells"_a.noconvert(), "heard"_a.noconvert(), "outputs"_a.noconvert());
     m.def("lstm_chunks_backward", lstm_chunks_backward, "d_outputs"_a, "gates"_a, "cells"_a, "recurrent"_a, "chunk"_a,
           "threads"_a, "d_gates"_a.noconvert(), "d_products"_a.noconvert());
+    m.def("clipped_forward", clipped_forward, "inputs"_a, "lengths"_a, "weight"_a, "ceiling"_a, "threads"_a,
+          "states"_a.noconvert(), "outputs"_a.noconvert());
+    m.def("clipped_backward", clipped_backward, "d_outputs"_a, "states"_a, "weight"_a, "ceiling"_a, "threads"_a,
+          "d_inputs"_a.noconvert(), "d_sums"_a.noconvert());
     m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
           "threads"_a, "found"_a.noconvert(), "argmax"_a.noconvert(), "moments"_a.noconvert());
     m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,

@@ -92,6 +92,39 @@ def lstm_chunks_backward(
     fit.
     """
 
+def clipped_forward(
+    inputs: NDArray[np.float32],
+    lengths: NDArray[np.int32],
+    weight: NDArray[np.float32],
+    ceiling: float,
+    threads: int,
+    states: NDArray[np.float32],
+    outputs: NDArray[np.float32],
+) -> None:
+    """Overwrite outputs [B, T, cells] by f + b of clipped rectifiers with recurrence, without the GIL.
+
+    f_t = g(inputs_t + f_{t-1} weight_0) and b_t = g(inputs_t + b_{t+1} weight_1), where g(z) = min(max(0, z), ceiling);
+    inputs: [B, T, cells]; lengths: [B], each of 0 to T: b begins with an utterance's last frame, and is 0 in padding.
+    weight: [2, cells, cells]. states: [2, B, T + 1, cells], f from f_{-1} on, and b to b_T. So many threads share the
+    utterances. Raises ValueError if sizes do not fit.
+    """
+
+def clipped_backward(
+    d_outputs: NDArray[np.float32],
+    states: NDArray[np.float32],
+    weight: NDArray[np.float32],
+    ceiling: float,
+    threads: int,
+    d_inputs: NDArray[np.float32],
+    d_sums: NDArray[np.float32],
+) -> None:
+    """Overwrite the gradients of a loss: d_inputs [B, T, cells], and d_sums [2, B, T + 1, cells], of g's arguments.
+
+    d_outputs: of outputs; the others are of `clipped_forward`. d_sums of a frame are at the index of the state that it
+    multiplies: of f's frame t at t, of b's at t + 1; at index T of f and 0 of b they are 0. So a weight's gradient is
+    its direction's states, transposed, times its d_sums. Without the GIL; raises ValueError if sizes do not fit.
+    """
+
 def filters_forward(
     maps: NDArray[np.float32],
     kernel: NDArray[np.float32],

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from sonorant.models.computation import set_computation
 from sonorant.models.deep_speech import DeepSpeech
 from sonorant.models.family import Inputs
 from sonorant.models.section import DeepSpeechRecipe
@@ -61,6 +64,15 @@ def test_outputs_equal_the_paper_s_equations(model, features, vectors):
     expected = by_hand(model, features[0, :vectors])
     assert lengths == len(expected) == model.recipe.framing.frames(vectors)
     np.testing.assert_allclose(found[0], expected, atol=2e-5)
+
+
+def test_a_training_on_a_cpu_has_the_same_outputs(model, features):
+    before, _ = frames(model, features, [9, 14, 14])
+    set_computation(model, devices=[SimpleNamespace(device_type="CPU")])
+    assert model.recurrence.compiled
+    in_training, lengths = frames(model, features, [9, 14, 14])
+    for one, other, length in zip(in_training, before, lengths, strict=True):
+        np.testing.assert_allclose(one[:length], other[:length], atol=2e-5)
 
 
 def test_an_utterance_alone_equals_it_in_a_padded_batch(model, features):
