@@ -239,11 +239,11 @@ class TrainStep(tf.Module):
         *summed, totals = summed
         gradients, sums = summed[: len(self._variables)], summed[len(self._variables) :]
         _, examples, _, _, *means = tf.unstack(self._counts(totals))
-        gradients = [g / tf.maximum(examples, 1) for g in gradients]
-        norm = tf.linalg.global_norm(gradients)
+        per_utterance = 1 / tf.maximum(examples, 1)
+        norm = tf.linalg.global_norm(gradients) * per_utterance
         sound, finite = (examples > 0) & tf.math.is_finite(means[0]), tf.math.is_finite(norm)
         applied, overflowed = sound & finite, self.loss_scale.update(sound, finite)
-        tf.cond(applied, lambda: self._apply(gradients, sums, norm, rates[0]), lambda: tf.constant(0.0))
+        tf.cond(applied, lambda: self._apply(gradients, per_utterance, sums, norm, rates[0]), lambda: tf.constant(0.0))
         return tf.stack([norm, examples, *(tf.cast(one, tf.float32) for one in (applied, overflowed)), *means])
 
     def _counts(self, totals: tf.Tensor) -> tf.Tensor:
@@ -254,9 +254,12 @@ class TrainStep(tf.Module):
         means = totals[1 : 1 + reports] / tf.maximum(examples, 1)
         return tf.concat([[0.0, examples, 0.0, 0.0], means, totals[1 + reports :]], 0)
 
-    def _apply(self, gradients: list[tf.Tensor], sums: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+    def _apply(
+        self, summed: list[tf.Tensor], per_utterance: tf.Tensor, sums: list[tf.Tensor], norm: tf.Tensor, rate: tf.Tensor
+    ) -> tf.Tensor:
+        """Update by gradients summed over utterances and ranks; norm: of their mean, before clipping."""
         scale = tf.minimum(1.0, self._recipe.training.clip_norm / tf.maximum(norm, 1e-12))  # Pascanu 2013, algorithm 1
-        self.optimizer.update([g * scale for g in gradients], rate)
+        self.optimizer.update([g * (scale * per_utterance) for g in summed], rate)
         self.model.update_moments(sums)
         self.average.update(self.optimizer.t)
         return norm
