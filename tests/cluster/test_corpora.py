@@ -10,6 +10,8 @@ from rigs.cluster import Namespace, small_values
 from rigs.helm import ROOT
 from rigs.waiting import eventually
 
+from sonorant.cli.settings import BROUGHT
+
 
 @pytest.fixture
 def space(tmp_path):
@@ -54,8 +56,9 @@ def test_recordings_get_into_the_claim_and_a_preparation_that_found_none_goes_on
         "describe", "pod", pod["metadata"]["name"]
     )
     kubectl = f"kubectl --namespace {space.name} "
+    assert str(BROUGHT) in page("tar -C")
     for beginning in ("kubectl wait", "tar -C"):
-        command = page(beginning).replace("kubectl ", kubectl).replace("../shared/data", shlex.quote(str(data_folder)))
+        command = page(beginning).replace("kubectl ", kubectl).replace(str(BROUGHT), shlex.quote(str(data_folder)))
         subprocess.run(command, shell=True, check=True)
     assert any((space.folders["corpora"] / "fsdd" / "recordings").iterdir())
     space.kubectl("wait", f"job/{job['metadata']['name']}", "--for=condition=Complete", "--timeout=300s")
