@@ -5,6 +5,8 @@ batches of all ranks: the layer leaves sums over its batch in `sums`, which the 
 hands to `update`, in steps that change the weights and in no others.
 """
 
+from collections.abc import Callable
+
 from sonorant.tensorflow import custom_gradient, keras, tf
 
 __all__ = ["BatchNormalisation", "sums_about"]
@@ -35,9 +37,7 @@ class BatchNormalisation(keras.layers.Layer):
         if present is None:
             factor, offset = self.affine()
             return values * factor + offset
-        axes = list(range(len(values.shape) - 1))
-        centred = (values - self.centre) * present
-        total, squares = tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)
+        total, squares = sums_about(values, self.centre, present)
         factor, offset = self.affine_of(total, squares, tf.reduce_sum(present))
         return values * factor + offset
 
@@ -76,16 +76,31 @@ class BatchNormalisation(keras.layers.Layer):
         return factor, self.offset.value - mean * factor
 
 
-@custom_gradient
-def sums_about(values: tf.Tensor, centre: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], object]:
-    """Return sums [channels] of values [..., channels] about the centre, and of squares; it has no gradient."""
-    centred = values - centre
+def sums_about(values: tf.Tensor, centre: tf.Tensor, present: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return sums [channels] of values [..., channels] about the centre, and of squares; it has no gradient.
+
+    present: Float32[..., 1], 1 for what counts and 0 for padding; None: all count.
+    """
     axes = list(range(len(values.shape) - 1))
 
-    def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return centred * (2 * of_squares) + of_total, None
+    @custom_gradient
+    def summed(
+        values: tf.Tensor,
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
+        centred = _of(present, values - tf.stop_gradient(centre))
 
-    return (tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)), gradient
+        def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tf.Tensor:
+            return _of(present, centred * (2 * of_squares) + of_total)
+
+        return (tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)), gradient
+
+    sums: tuple[tf.Tensor, tf.Tensor] = summed(values)
+    return sums
+
+
+def _of(present: tf.Tensor | None, values: tf.Tensor) -> tf.Tensor:
+    """Return values, 0 where none is present."""
+    return values if present is None else values * present
 
 
 def _moments(total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

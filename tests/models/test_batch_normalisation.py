@@ -31,6 +31,23 @@ def test_it_equals_keras_on_the_frames_that_are_there(rng):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_gradients_are_those_of_keras_on_the_frames_that_are_there_and_0_in_padding(rng):
+    values, present = padded(rng, [5, 2, 4])
+    values = tf.where(present > 0, values, 7.0)
+    layer, reference = BatchNormalisation(3, "normal"), keras.layers.BatchNormalization(epsilon=1e-3)
+    reference.build((None, 3))
+    weights = tf.constant(rng.normal(size=values.shape), tf.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(values)
+        own = tf.reduce_sum(weights * present * layer(values, present=present))
+        frames = [tf.boolean_mask(one, present[..., 0] > 0) for one in (values, weights)]
+        theirs = tf.reduce_sum(frames[1] * reference(frames[0], training=True))
+    pairs = ((values, values), (layer.scale.value, reference.gamma.value), (layer.offset.value, reference.beta.value))
+    for one, other in pairs:
+        np.testing.assert_allclose(tape.gradient(own, one), tape.gradient(theirs, other), atol=1e-5)
+    assert not tf.boolean_mask(tape.gradient(own, values), present[..., 0] == 0).numpy().any()
+
+
 def test_padding_changes_neither_values_nor_gradients(rng):
     values, present = padded(rng, [4, 2])
     gradients = []
