@@ -1,5 +1,5 @@
 import numpy as np
-from models.clipped import by_definition, draw
+from rigs.clipped_recurrence import by_definition, draw
 
 from sonorant.models.clipped_recurrence import ClippedRecurrence
 from sonorant.tensorflow import tf

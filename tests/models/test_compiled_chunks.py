@@ -1,11 +1,10 @@
 """The compiled recurrence by chunk, as this processor runs it and as any does, beside TensorFlow, chunk by chunk."""
 
-import importlib
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rigs.kernel_variants import VARIANTS, calling
 
 from sonorant.models import compiled_chunks as module
 from sonorant.models.compiled_chunks import compiled_chunks
@@ -13,12 +12,9 @@ from sonorant.models.lstm import Lstm
 from sonorant.tensorflow import tf
 
 
-@pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
+@pytest.fixture(scope="module", params=VARIANTS)
 def kernels(request):
-    compiled, names = importlib.import_module(f"sonorant.models.{request.param}"), ("forward", "backward")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in names:
-            patch.setattr(module, f"lstm_chunks_{name}", getattr(compiled, f"lstm_chunks_{name}"))
+    with calling(module, request.param) as compiled:
         yield compiled
 
 

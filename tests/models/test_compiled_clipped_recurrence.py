@@ -1,24 +1,20 @@
 """The compiled recurrence of clipped rectifiers, as this processor runs it and as any does, beside its definition."""
 
-import importlib
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.clipped import by_definition, draw, passes
+from rigs.clipped_recurrence import by_definition, draw, passes
+from rigs.kernel_variants import VARIANTS, calling
 
 from sonorant.models import compiled_clipped_recurrence as module
 from sonorant.models.compiled_clipped_recurrence import compiled_clipped_recurrence
 from sonorant.tensorflow import tf
 
 
-@pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
+@pytest.fixture(scope="module", params=VARIANTS)
 def kernels(request):
-    compiled, names = importlib.import_module(f"sonorant.models.{request.param}"), ("forward", "backward")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in names:
-            patch.setattr(module, f"clipped_{name}", getattr(compiled, f"clipped_{name}"))
+    with calling(module, request.param) as compiled, pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "aligned_array", lambda *shape: np.full(shape, np.nan, np.float32))
         yield compiled
 

@@ -1,12 +1,12 @@
 """The compiled filters, as this processor runs them and as any does, beside TensorFlow's form of the same layer."""
 
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rigs.kernel_variants import VARIANTS, calling
 
 from sonorant.models import compiled_filters
 from sonorant.models.computation import set_computation
@@ -19,12 +19,9 @@ from sonorant.tensorflow import tf
 small = st.integers(1, 4)
 
 
-@pytest.fixture(scope="module", params=["kernels", "kernels_portable"])
+@pytest.fixture(scope="module", params=VARIANTS)
 def kernels(request):
-    compiled = importlib.import_module(f"sonorant.models.{request.param}")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("filters_forward", "filters_kernel_gradient", "filters_maps_gradient"):
-            patch.setattr(compiled_filters, name, getattr(compiled, name))
+    with calling(compiled_filters, request.param) as compiled:
         yield compiled
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from models.clipped import by_definition, draw, passes
+from rigs.clipped_recurrence import by_definition, draw, passes
 
 from sonorant.models.graph_clipped_recurrence import graph_clipped_recurrence
 

@@ -21,10 +21,10 @@ def by_definition(inputs, lengths, weight, ceiling):
     for utterance, length in zip(inputs, lengths.numpy(), strict=True):
         both = [tf.zeros_like(utterance[0])] * len(utterance)
         for direction, frames in enumerate((range(length), reversed(range(length)))):
-            said = tf.zeros_like(utterance[:1])
+            state = tf.zeros_like(utterance[:1])
             for t in frames:
-                said = tf.minimum(tf.nn.relu(utterance[t] + said @ weight[direction]), ceiling)
-                both[t] = both[t] + said[0]
+                state = tf.minimum(tf.nn.relu(utterance[t] + state @ weight[direction]), ceiling)
+                both[t] = both[t] + state[0]
         rows.append(tf.stack(both))
     return tf.stack(rows)
 
