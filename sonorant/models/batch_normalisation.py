@@ -77,7 +77,7 @@ class BatchNormalisation(keras.layers.Layer):
 
 
 def sums_about(values: tf.Tensor, centre: tf.Tensor, present: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return sums [channels] of values [..., channels] about the centre, and of squares; it has no gradient.
+    """Return sums [channels] of values [..., channels] about the centre, which has no gradient, and of their squares.
 
     present: Float32[..., 1], 1 for what counts and 0 for padding; None: all count.
     """
@@ -87,10 +87,10 @@ def sums_about(values: tf.Tensor, centre: tf.Tensor, present: tf.Tensor | None =
     def summed(
         values: tf.Tensor,
     ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[[tf.Tensor, tf.Tensor], tf.Tensor]]:
-        centred = _of(present, values - tf.stop_gradient(centre))
+        centred = _masked(values - centre, present)
 
         def gradient(of_total: tf.Tensor, of_squares: tf.Tensor) -> tf.Tensor:
-            return _of(present, centred * (2 * of_squares) + of_total)
+            return _masked(centred * (2 * of_squares) + of_total, present)
 
         return (tf.reduce_sum(centred, axes), tf.reduce_sum(tf.square(centred), axes)), gradient
 
@@ -98,8 +98,8 @@ def sums_about(values: tf.Tensor, centre: tf.Tensor, present: tf.Tensor | None =
     return sums
 
 
-def _of(present: tf.Tensor | None, values: tf.Tensor) -> tf.Tensor:
-    """Return values, 0 where none is present."""
+def _masked(values: tf.Tensor, present: tf.Tensor | None) -> tf.Tensor:
+    """Return values, 0 in padding."""
     return values if present is None else values * present
 
 

@@ -1,9 +1,9 @@
 // The recurrence of clipped rectifiers in both directions of time, forward and backward; formulae:
 // `clipped_recurrence.py`. Part of kernels.cpp.
 //
-// States are [2, B, T + 1, cells], of both directions, and lie between frames: a frame's own state is on its one side, and
-// the previous one in the direction on its other. Gradients are at the index of the previous state, so that those of the
-// weights are one product of all rows.
+// States are [2, B, T + 1, cells], of both directions, and lie between frames: a frame's own state is on its one side,
+// and the previous one in the direction on its other. Gradients are at the index of the previous state, so that those
+// of the weights are one product of all rows.
 #pragma once
 
 // Where values of a frame, or of a state, begin.
@@ -14,8 +14,10 @@ struct ClippedSizes {
 
     size_t in_sequence(size_t utterance, size_t frame) const { return (utterance * frames + frame) * cells; }
 
+    size_t states_step() const { return (frames + 1) * cells; }  // from utterance to utterance
+
     size_t state(size_t direction, size_t utterance, size_t place) const {
-        return ((direction * utterances + utterance) * (frames + 1) + place) * cells;
+        return (direction * utterances + utterance) * states_step() + place * cells;
     }
 
     size_t previous_state(size_t direction, size_t utterance, size_t frame) const {
@@ -33,7 +35,8 @@ struct ClippedSizes {
 
     template <typename Array>
     void expect_states(const Array& of, const char* what) const {
-        expect(of.shape(0) == 2 && of.shape(1) == utterances && of.shape(2) == frames + 1 && of.shape(3) == cells, what);
+        expect(of.shape(0) == 2 && of.shape(1) == utterances, what);
+        expect(of.shape(2) == frames + 1 && of.shape(3) == cells, what);
     }
 
     void expect_lengths(const Integers<1>& of) const {
@@ -57,8 +60,8 @@ FASTEST void clip(const float* __restrict sums, size_t count, float ceiling, flo
 }
 
 // Of a frame: what its output and the step after hand back, where the rectifier passes it.
-FASTEST void clip_gradient(const float* __restrict states, size_t count, float ceiling, const float* __restrict d_states,
-                           const float* __restrict handed, float* __restrict d_sums) {
+FASTEST void clip_gradient(const float* __restrict states, size_t count, float ceiling,
+                           const float* __restrict d_states, const float* __restrict handed, float* __restrict d_sums) {
     for (size_t i = 0; i < count; ++i) d_sums[i] = states[i] > 0 && states[i] < ceiling ? d_states[i] + handed[i] : 0;
 }
 
@@ -85,12 +88,13 @@ struct ClippedForward {
         const size_t width = weight.width();
         for (size_t utterance = first; utterance < last; ++utterance)
             std::copy_n(inputs + sizes.in_sequence(utterance, frame), sizes.cells, sums + (utterance - first) * width);
-        add_products(states + sizes.previous_state(direction, first, frame), (sizes.frames + 1) * sizes.cells, last - first,
+        add_products(states + sizes.previous_state(direction, first, frame), sizes.states_step(), last - first,
                      weight.lanes.data(), sizes.cells, weight.panels, sums, width);
         for (size_t utterance = first; utterance < last; ++utterance) {
             float* state = states + sizes.own_state(direction, utterance, frame);
+            // Backwards an utterance begins at its last frame, with 0.
             if (direction && static_cast<int64_t>(frame) >= lengths[utterance])
-                std::fill_n(state, sizes.cells, 0.0f);  // padding: this direction begins at the utterance's last frame, with 0
+                std::fill_n(state, sizes.cells, 0.0f);
             else
                 clip(sums + (utterance - first) * width, sizes.cells, ceiling, state);
             float* output = outputs + sizes.in_sequence(utterance, frame);
@@ -112,7 +116,8 @@ struct ClippedBackward {
     void operator()(size_t first, size_t last) const {
         for (size_t direction = 0; direction < 2; ++direction) {
             for (size_t utterance = first; utterance < last; ++utterance)  // no frame's previous state
-                std::fill_n(d_sums + sizes.state(direction, utterance, (1 - direction) * sizes.frames), sizes.cells, 0.0f);
+                std::fill_n(d_sums + sizes.state(direction, utterance, (1 - direction) * sizes.frames), sizes.cells,
+                            0.0f);
             std::vector<float> handed((last - first) * weights[direction].width());
             for (size_t step = sizes.frames; step-- > 0;)
                 go_back(direction, sizes.frame(direction, step), first, last, handed);
@@ -133,7 +138,7 @@ struct ClippedBackward {
                 std::copy_n(d, sizes.cells, d_inputs + at);
         }
         std::fill(handed.begin(), handed.end(), 0.0f);
-        add_products(d_sums + sizes.previous_state(direction, first, frame), (sizes.frames + 1) * sizes.cells, last - first,
+        add_products(d_sums + sizes.previous_state(direction, first, frame), sizes.states_step(), last - first,
                      weight.lanes.data(), sizes.cells, weight.panels, handed.data(), width);
     }
 };
@@ -171,7 +176,8 @@ void clipped_backward(Floats<3> d_outputs, Floats<4> states, Floats<3> weight, f
     const size_t cells = sizes.cells;
     const float* backwards = weight.data() + cells * cells;
     const ClippedBackward pass{sizes,
-                               {Packed(weight.data(), cells, cells, 1, cells), Packed(backwards, cells, cells, 1, cells)},
+                               {Packed(weight.data(), cells, cells, 1, cells),
+                                Packed(backwards, cells, cells, 1, cells)},
                                ceiling,
                                d_outputs.data(),
                                states.data(),
