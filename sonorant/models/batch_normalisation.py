@@ -7,6 +7,8 @@ hands to `update`, in steps that change the weights and in no others.
 
 from collections.abc import Callable
 
+from sonorant.models.compiled_batch_normalisation import compiled_batch_normalisation
+from sonorant.models.kernel_calls import HasKernel
 from sonorant.tensorflow import custom_gradient, keras, tf
 
 __all__ = ["BatchNormalisation", "sums_about"]
@@ -15,8 +17,11 @@ _EPSILON = 1e-3
 _MOMENTUM = 0.99  # share of the moving moments that a step leaves; the first replaces them
 
 
-class BatchNormalisation(keras.layers.Layer):
-    """Each channel less its mean, divided by its deviation; then a trained scale and offset."""
+class BatchNormalisation(HasKernel, keras.layers.Layer):
+    """Each channel less its mean, divided by its deviation; then a trained scale and offset.
+
+    By one of two kernels with the same weights; where the moving moments normalise, by TensorFlow's operations.
+    """
 
     def __init__(self, channels: int, name: str) -> None:
         super().__init__(name=name)
@@ -37,8 +42,13 @@ class BatchNormalisation(keras.layers.Layer):
         if present is None:
             factor, offset = self.affine()
             return values * factor + offset
-        total, squares = sums_about(values, self.centre, present)
-        factor, offset = self.affine_of(total, squares, tf.reduce_sum(present))
+        count = tf.reduce_sum(present)
+        if self.compiled:
+            trained = tf.convert_to_tensor(self.scale.value), tf.convert_to_tensor(self.offset.value)
+            normal, sums = compiled_batch_normalisation(values, present, self.centre, *trained, _EPSILON)
+            self._leave(sums[0], sums[1], count)
+            return normal
+        factor, offset = self.affine_of(*sums_about(values, self.centre, present), count)
         return values * factor + offset
 
     @property
@@ -56,7 +66,7 @@ class BatchNormalisation(keras.layers.Layer):
         total, squares: [channels], of the values about `centre`, and of their squares. Whoever multiplies the values
         next can do both in its weights, which are fewer.
         """
-        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
+        self._leave(total, squares, count)
         mean, variance = _moments(total, squares, count)
         return self._affine(self.centre + mean, variance)
 
@@ -70,6 +80,9 @@ class BatchNormalisation(keras.layers.Layer):
         share = tf.where(count > 0, tf.maximum(1 - _MOMENTUM, 1 / steps), 0.0)
         self.mean.value.assign_add(share * mean)
         self.variance.value.assign_add(share * (variance - self.variance.value))
+
+    def _leave(self, total: tf.Tensor, squares: tf.Tensor, count: tf.Tensor) -> None:
+        self.sums = tf.stop_gradient(tf.concat([total, squares, [count]], 0))
 
     def _affine(self, mean: tf.Tensor, variance: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factor = self.scale.value * tf.math.rsqrt(variance + _EPSILON)

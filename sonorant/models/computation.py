@@ -20,7 +20,7 @@ def set_computation(model: Model, precision: str = "float32", devices: Sequence[
     """Have a model compute in `precision` (float32, bfloat16 or float16), on `devices` (see `has_gpu`).
 
     On a GPU LSTM layers without peepholes are cuDNN's; on a CPU all are compiled, and attention decoders, clipped
-    recurrences, running normalisation and, in Float32, convolutions with max-pooling.
+    recurrences, batch and running normalisation and, in Float32, convolutions with max-pooling.
     """
     gpu = has_gpu(devices)
     for layer in _layers(model):

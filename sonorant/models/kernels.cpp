@@ -1,13 +1,14 @@
 // Layers' kernels for training on a CPU; `kernels.pyi` documents them.
 //
-// Bits depend on the CPU's instruction set (`../audio/variants.hpp`), and on nothing else: an utterance's are the same in
-// any batch, and with any number of threads.
+// Bits depend on the CPU's instruction set (`../audio/variants.hpp`), and not on the number of threads; an utterance's are
+// the same in any batch, but where moments of the batch are part of them (`batch_normalisation.hpp`).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <nb_combined.cpp>  // nanobind itself
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -35,6 +36,8 @@ namespace {
 #include "lstm_chunks.hpp"
 
 #include "clipped_recurrence.hpp"
+
+#include "batch_normalisation.hpp"
 
 #include "filters.hpp"
 #include "filters_backward.hpp"
@@ -64,6 +67,12 @@ NB_MODULE(MODULE, m) {
           "states"_a.noconvert(), "outputs"_a.noconvert());
     m.def("clipped_backward", clipped_backward, "d_outputs"_a, "states"_a, "weight"_a, "ceiling"_a, "threads"_a,
           "d_inputs"_a.noconvert(), "d_sums"_a.noconvert());
+    m.def("normalise_forward", normalise_forward, "values"_a, "present"_a, "centre"_a, "scale"_a, "offset"_a,
+          "epsilon"_a, "threads"_a, "normal"_a.noconvert(), "sums"_a.noconvert(), "moments"_a.noconvert());
+    m.def("normalise_weights_gradient", normalise_weights_gradient, "d_normal"_a, "values"_a, "moments"_a, "threads"_a,
+          "d_scale"_a.noconvert(), "d_offset"_a.noconvert());
+    m.def("normalise_values_gradient", normalise_values_gradient, "d_normal"_a, "values"_a, "present"_a, "moments"_a,
+          "scale"_a, "d_scale"_a, "d_offset"_a, "threads"_a, "d_values"_a.noconvert());
     m.def("filters_forward", filters_forward, "maps"_a, "kernel"_a, "bias"_a, "centre"_a, "stride_frames"_a, "pool"_a,
           "threads"_a, "found"_a.noconvert(), "argmax"_a.noconvert(), "moments"_a.noconvert());
     m.def("filters_kernel_gradient", filters_kernel_gradient, "d_found"_a, "d_moments"_a, "found"_a, "argmax"_a,

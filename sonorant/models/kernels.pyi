@@ -125,6 +125,55 @@ def clipped_backward(
     its direction's states, transposed, times its d_sums. Without the GIL; raises ValueError if sizes do not fit.
     """
 
+def normalise_forward(
+    values: NDArray[np.float32],
+    present: NDArray[np.float32],
+    centre: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    epsilon: float,
+    threads: int,
+    normal: NDArray[np.float32],
+    sums: NDArray[np.float32],
+    moments: NDArray[np.float32],
+) -> None:
+    """Overwrite normal [N, channels] by `values` normalised by moments of the frames that are there, without the GIL.
+
+    present: [N], over 0 for a frame that is there; centre, scale, offset: [channels]. sums: about the centre, then of
+    their squares, [2, channels]; moments: mean, then the root of variance and epsilon, [2, channels]. Up to so many
+    threads share the channels. All must be contiguous; raises ValueError if sizes do not fit.
+    """
+
+def normalise_weights_gradient(
+    d_normal: NDArray[np.float32],
+    values: NDArray[np.float32],
+    moments: NDArray[np.float32],
+    threads: int,
+    d_scale: NDArray[np.float32],
+    d_offset: NDArray[np.float32],
+) -> None:
+    """Overwrite the gradients of a loss by scale and offset, [channels], without the GIL.
+
+    d_normal: of normal, [N, channels]; the others are those of `normalise_forward`. Raises ValueError if sizes do not
+    fit.
+    """
+
+def normalise_values_gradient(
+    d_normal: NDArray[np.float32],
+    values: NDArray[np.float32],
+    present: NDArray[np.float32],
+    moments: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    d_scale: NDArray[np.float32],
+    d_offset: NDArray[np.float32],
+    threads: int,
+    d_values: NDArray[np.float32],
+) -> None:
+    """Overwrite the gradient of a loss by values, [N, channels], without the GIL.
+
+    d_scale, d_offset: of `normalise_weights_gradient`; the others as there. Raises ValueError if sizes do not fit.
+    """
+
 def filters_forward(
     maps: NDArray[np.float32],
     kernel: NDArray[np.float32],

@@ -28,10 +28,6 @@ struct ChunkSizes {
     }
 };
 
-FASTEST void add_values(const float* __restrict values, size_t count, float* __restrict sums) {
-    for (size_t i = 0; i < count; ++i) sums[i] += values[i];
-}
-
 struct ChunksForward {
     ChunkSizes sizes;
     Packed recurrent;

@@ -10,15 +10,25 @@ def rng():
     return np.random.default_rng(6)
 
 
+@pytest.fixture(params=[False, True], ids=["graph", "compiled"])
+def normalising(request):
+    def layer(channels):
+        made = BatchNormalisation(channels, "normal")
+        made.compiled = request.param
+        return made
+
+    return layer
+
+
 def padded(rng, lengths, channels=3):
     values = rng.normal(4, 2, (len(lengths), max(lengths), channels)).astype(np.float32)
     present = np.arange(max(lengths)) < np.array(lengths)[:, None]
     return tf.constant(values), tf.constant(present[..., None], tf.float32)
 
 
-def test_it_equals_keras_on_the_frames_that_are_there(rng):
+def test_it_equals_keras_on_the_frames_that_are_there(normalising, rng):
     values, present = padded(rng, [5, 2, 4])
-    layer = BatchNormalisation(3, "normal")
+    layer = normalising(3)
     layer.scale.assign([2.0, 3.0, 4.0])
     layer.offset.assign([1.0, 0.0, -1.0])
     reference = keras.layers.BatchNormalization(epsilon=1e-3)
@@ -31,10 +41,10 @@ def test_it_equals_keras_on_the_frames_that_are_there(rng):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_gradients_are_those_of_keras_on_the_frames_that_are_there_and_0_in_padding(rng):
+def test_gradients_are_those_of_keras_on_the_frames_that_are_there_and_0_in_padding(normalising, rng):
     values, present = padded(rng, [5, 2, 4])
     values = tf.where(present > 0, values, 7.0)
-    layer, reference = BatchNormalisation(3, "normal"), keras.layers.BatchNormalization(epsilon=1e-3)
+    layer, reference = normalising(3), keras.layers.BatchNormalization(epsilon=1e-3)
     reference.build((None, 3))
     weights = tf.constant(rng.normal(size=values.shape), tf.float32)
     with tf.GradientTape(persistent=True) as tape:
@@ -48,11 +58,11 @@ def test_gradients_are_those_of_keras_on_the_frames_that_are_there_and_0_in_padd
     assert not tf.boolean_mask(tape.gradient(own, values), present[..., 0] == 0).numpy().any()
 
 
-def test_padding_changes_neither_values_nor_gradients(rng):
+def test_padding_changes_neither_values_nor_gradients(normalising, rng):
     values, present = padded(rng, [4, 2])
     gradients = []
     for filler in (0.0, 1000.0):
-        layer = BatchNormalisation(3, "normal")
+        layer = normalising(3)
         given = tf.where(present > 0, values, filler)
         with tf.GradientTape() as tape:
             tape.watch(given)
@@ -62,8 +72,8 @@ def test_padding_changes_neither_values_nor_gradients(rng):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_moving_moments_are_those_of_all_ranks_frames(rng):
-    layer = BatchNormalisation(3, "normal")
+def test_moving_moments_are_those_of_all_ranks_frames(normalising, rng):
+    layer = normalising(3)
     parts = [padded(rng, lengths) for lengths in ([5, 3], [7])]
     sums = []
     for values, present in parts:
@@ -79,8 +89,8 @@ def test_moving_moments_are_those_of_all_ranks_frames(rng):
     np.testing.assert_allclose(layer.mean, frames.mean(0), rtol=1e-5)
 
 
-def test_moving_moments_forget_the_early_steps(rng):
-    layer = BatchNormalisation(1, "normal")
+def test_moving_moments_forget_the_early_steps(normalising):
+    layer = normalising(1)
     for value in [0.0] * 100 + [10.0] * 400:
         layer(tf.fill((1, 4, 1), value), present=tf.ones((1, 4, 1)))
         layer.update(layer.sums)

@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from sonorant.models.computation import set_computation
 from sonorant.models.conv_lstm_ctc import ConvLstmCtc
 from sonorant.models.family import Inputs
 from sonorant.models.section import ConvLstmCtcRecipe
@@ -103,6 +106,24 @@ def test_an_utterance_shorter_than_a_window_has_no_frame(model, features):
     if model.recipe.width_vectors > 1:
         found, lengths = frames(model, features[:, :1], [1] * 3)
         assert (lengths.tolist(), found.shape[1]) == ([0] * 3, 1)
+
+
+def test_a_training_on_a_cpu_has_the_same_outputs_sums_and_gradients(model, features):
+    inputs, seed = Inputs(tf.constant(features), tf.constant([VECTORS, 9, 12])), tf.constant([1, 2])
+
+    def outcomes():
+        with tf.GradientTape() as tape:
+            outputs = model.outputs(inputs, seed)
+            there = tf.sequence_mask(outputs.lengths, tf.shape(outputs.frames)[1], tf.float32)[..., tf.newaxis]
+            loss = tf.reduce_sum(there * outputs.frames[..., :1])
+        weights = [weight.value for weight in model.trainable_variables]
+        return [there * outputs.frames, *model.batch_sums(), *tape.gradient(loss, weights)]
+
+    before = outcomes()
+    set_computation(model, devices=[SimpleNamespace(device_type="CPU")])
+    assert all(layer.compiled for layer in model.batch_normalisation)
+    for one, other in zip(before, outcomes(), strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-4, rtol=2e-5)
 
 
 def test_training_leaves_the_sums_of_every_normalised_layer(model, features):
