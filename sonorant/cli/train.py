@@ -23,7 +23,7 @@ from sonorant.recipe.differences import first_differences
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 from sonorant.training.completion import complete_totals
-from sonorant.training.weight_source import source_kind
+from sonorant.training.weight_source import check_source, source_kind
 
 if TYPE_CHECKING:
     from services.storage.run import SharedRun
@@ -136,11 +136,13 @@ def _check_search(recipe: "Recipe", run: RunFolder) -> None:
 
 
 def _check_models(recipe: "Recipe", shared: "SharedRun") -> None:
-    """Raise what the trainer would, some seconds later, of folders that are not the models that the recipe takes."""
+    """Raise what the trainer would, some seconds later, of a model that the recipe takes or needs, and that is none."""
     from sonorant.export.manifest import read_manifest
 
-    if recipe.training.init_from and not shared.is_trained:
-        source_kind(Path(recipe.training.init_from))
+    if not shared.is_trained:
+        check_source(recipe.training)
+        if recipe.training.init_from:
+            source_kind(Path(recipe.training.init_from))
     if recipe.training.aligner and complete_totals(shared.folder, recipe) is None:
         read_manifest(Path(recipe.training.aligner))
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sonorant.errors import BadRecipe
 from sonorant.models.computation import set_computation
 from sonorant.models.family import Model
 from sonorant.models.language_model import LanguageModel
@@ -28,6 +27,7 @@ from sonorant.training.perplexity import PerplexityEvaluator
 from sonorant.training.strict_intake import StrictIntake
 from sonorant.training.text_labeller import TextLabeller
 from sonorant.training.unrolling import batch_layout, build_step
+from sonorant.training.weight_source import check_source
 
 __all__ = ["TrainingData", "build_trainer", "resumed_progress"]
 
@@ -103,12 +103,8 @@ def _evaluator(recipe: Recipe, model: Model, data: TrainingData, collective: Col
 
 def _initial_weights(recipe: Recipe, data: TrainingData, model: Model, collective: Collective) -> InitialWeights | None:
     """Return the weights to start with, the same on all ranks, or None."""
+    check_source(recipe.training)
     source = recipe.training.init_from
-    if not source and recipe.training.mwer_hypotheses:
-        raise BadRecipe(
-            f"training.mwer_hypotheses={recipe.training.mwer_hypotheses}: mWER goes on from a converged model, whose "
-            "hypotheses differ by few errors; give training.init_from, or train this run without it first"
-        )
     if not source:
         return None
     read = None

@@ -1,12 +1,16 @@
-"""What kind of folder `training.init_from` names; said before a training starts, without reading a weight."""
+"""Whether `training.init_from` names what a training can begin with; said before it starts, and no weight is read."""
 
 from enum import Enum, auto
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sonorant.errors import BadRecipe
 from sonorant.run_folder import RunFolder
 
-__all__ = ["SourceKind", "source_kind"]
+if TYPE_CHECKING:
+    from sonorant.recipe.training import TrainingRecipe
+
+__all__ = ["SourceKind", "check_source", "source_kind"]
 
 
 class SourceKind(Enum):
@@ -15,6 +19,15 @@ class SourceKind(Enum):
     EXPORT = auto()
     CHECKPOINT = auto()
     RUN = auto()
+
+
+def check_source(recipe: "TrainingRecipe") -> None:
+    """Raise BadRecipe for a training that begins, and did not go on, by mWER without `init_from`."""
+    if recipe.mwer_hypotheses and not recipe.init_from:
+        raise BadRecipe(
+            f"training.mwer_hypotheses={recipe.mwer_hypotheses}: mWER goes on from a converged model, whose hypotheses "
+            "differ by few errors; give training.init_from, or train this run without it first"
+        )
 
 
 def source_kind(source: Path) -> SourceKind:

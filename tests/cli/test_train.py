@@ -95,16 +95,26 @@ def test_a_search_that_could_not_be_exported_is_refused_before_any_process_start
     assert run.recipe.read_text() == before
 
 
-def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
+@pytest.fixture
+def refused(tmp_path, monkeypatch):
+    """Return the error of a prepared training of a recipe with these sections, which starts no process."""
     for check in ("check_prepared", "check_splits"):
         monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
     monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
-    values = digits_recipe().model_dump(mode="json")
-    values["stages"] = [{"stage": "room", "noise": {"kinds": ["white", "folder"], "folder": "noises"}}]
-    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
     (tmp_path / "run").mkdir()
     options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
-    error = CliRunner().invoke(command, options).exception
+
+    def error(stages=(), **training):
+        values = digits_recipe().model_dump(mode="json") | {"stages": list(stages)}
+        values["training"] |= training
+        (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
+        return CliRunner().invoke(command, options).exception
+
+    return error
+
+
+def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(refused, tmp_path):
+    error = refused([{"stage": "room", "noise": {"kinds": ["white", "folder"], "folder": "noises"}}])
     assert isinstance(error, BadCorpus)
     assert str(error).startswith(f"noise folder {tmp_path}/noises: no such folder; ")
 
@@ -117,33 +127,29 @@ def test_a_noise_folder_that_is_not_there_is_said_before_any_process_starts(tmp_
         (["recipe.yaml", "shards/units.json"], "a run without checkpoint"),
     ],
 )
-def test_weights_to_begin_with_that_are_not_there_are_said_before_any_process_starts(
-    tmp_path, monkeypatch, files, found
-):
-    for check in ("check_prepared", "check_splits"):
-        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
-    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
+def test_weights_to_begin_with_that_are_not_there_are_said_before_any_process_starts(refused, tmp_path, files, found):
     for file in files:
         (tmp_path / "base" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "base" / file).touch()
-    (tmp_path / "tiny.yaml").write_text(dump_recipe(digits_recipe()))
-    (tmp_path / "run").mkdir()
-    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
-    error = CliRunner().invoke(command, [*options, f"--set=training.init_from={tmp_path / 'base'}"]).exception
+    error = refused(init_from=str(tmp_path / "base"))
     assert isinstance(error, BadRecipe)
     assert f"training.init_from={tmp_path / 'base'}: {found}; expected a run folder, a checkpoint" in str(error)
 
 
-def test_an_aligner_that_is_not_there_is_said_before_any_process_starts(tmp_path, monkeypatch):
-    for check in ("check_prepared", "check_splits"):
-        monkeypatch.setattr(f"sonorant.cli.train.{check}", lambda *_: None)
-    monkeypatch.setattr(LocalCluster, "run", lambda _: pytest.fail("it was started"))
-    values = digits_recipe().model_dump(mode="json")
-    values["training"] |= {"objective": "frame_cross_entropy", "aligner": str(tmp_path / "ctc"), "alignment_weight": 0}
-    (tmp_path / "tiny.yaml").write_text(dump_recipe(Recipe.model_validate(values)))
-    (tmp_path / "run").mkdir()
-    options = ["--recipe", str(tmp_path / "tiny.yaml"), "--run", str(tmp_path / "run"), "--data", str(tmp_path)]
-    error = CliRunner().invoke(command, options).exception
+def test_minimum_word_error_training_without_weights_to_begin_with_is_refused_before_any_process_starts(refused):
+    error = refused(mwer_hypotheses=4)
+    assert isinstance(error, BadRecipe)
+    assert "training.mwer_hypotheses=4: mWER goes on from a converged model" in str(error)
+
+
+def test_a_run_that_is_trained_goes_on_by_minimum_word_error_training(refused, tmp_path, monkeypatch):
+    (tmp_path / "run/checkpoints/step-00000001").mkdir(parents=True)
+    monkeypatch.setattr("sonorant.cli.train._train", lambda *_: None)
+    assert refused(mwer_hypotheses=4) is None
+
+
+def test_an_aligner_that_is_not_there_is_said_before_any_process_starts(refused, tmp_path):
+    error = refused(objective="frame_cross_entropy", aligner=str(tmp_path / "ctc"), alignment_weight=0)
     assert isinstance(error, BadExport)
     assert "/ctc/manifest.json: No such file or directory; expected an exported model" in str(error)
 
