@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rigs.sessions import heed_hangup
 from rigs.small_corpus import digits_recipe, write_digits
 from rigs.waiting import PATIENCE_S, eventually
 
@@ -17,6 +19,7 @@ from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.run_folder import RunFolder
 
 _ROOT = str(Path(__file__).parents[2])
+_started = []
 TRAIN = 120  # examples in an epoch
 
 
@@ -45,15 +48,31 @@ def sonorant(workplace, *arguments, environment=os.environ, terminal=None):
     """Run a command, its output piped, or with this descriptor as its controlling terminal."""
     common = ["--recipe", "tiny.yaml", "--run", "run", "--data", "data"]
     in_terminal = [] if terminal is None else ["setsid", "--ctty"]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [*in_terminal, sys.executable, "-m", "sonorant.cli", *arguments, *common],
         cwd=workplace,
         stdin=terminal,
         stdout=subprocess.PIPE if terminal is None else terminal,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=heed_hangup,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), _ROOT)))},
     )
+    _started.append(process)
+    return process
+
+
+@contextmanager
+def nothing_left():
+    """Kill what `sonorant` has started within and still runs; services and ranks end with it."""
+    before = len(_started)
+    try:
+        yield
+    finally:
+        for process in _started[before:]:
+            with process:
+                process.kill()
+        del _started[before:]
 
 
 def finish(process):

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def heed_hangup():
+    """Have SIGHUP end a program before it starts, also where tests run by nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def leader(program, **options):
-    """Start a program that leads a session, and kill it in the end; SIGHUP ends it, also where tests run by nohup."""
-
-    def heed_hangup():
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
+    """Start a program that leads a session, and kill it in the end."""
     with subprocess.Popen(program, start_new_session=True, preexec_fn=heed_hangup, **options) as process:
         try:
             yield process
