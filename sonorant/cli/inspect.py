@@ -11,7 +11,7 @@ import click
 
 from sonorant.cli.settings import data_folder_or_here, resolve_recipe, set_option
 from sonorant.errors import BadRun
-from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folders, read_manifest
+from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folders, read_manifest, verify_files
 from sonorant.recipe.loading import load_recipe
 from sonorant.run_folder import RunFolder
 
@@ -36,7 +36,7 @@ def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
     each member is shown, and JSON has them in `members`. The units of a recipe are those of its tokenizer or of
     runs/<name> with the same text; if there are none yet, `text.pieces`, or 32 are assumed.
 
-    Exit codes: 65 the folder has no recipe, or its units are damaged; 78 the recipe is wrong.
+    Exit codes: 65 the folder has no recipe, or units or an export's files are damaged; 78 the recipe is wrong.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else TensorFlow logs its build flags
     members = _members(source)
@@ -52,10 +52,12 @@ def command(source: Path, as_json: bool, assignments: tuple[str, ...]) -> None:
 
 
 def _members(source: Path) -> list[Path]:
-    """Return the folders of an ensemble's members; none of anything else."""
+    """Return the folders of an ensemble's members; none of anything else. Raises BadExport for a damaged export."""
     if not (source / MANIFEST).is_file() or not (source / "recipe.yaml").is_file():
         return []
-    return member_folders(source) if read_manifest(source).signature == ENSEMBLE else []
+    manifest = read_manifest(source)
+    verify_files(source, manifest)
+    return member_folders(source) if manifest.signature == ENSEMBLE else []
 
 
 def _inspected(source: Path, assignments: tuple[str, ...]) -> tuple["Inspection", str]:

@@ -11,7 +11,7 @@ from training.tiny import tiny_recipe, tiny_units
 
 from sonorant.cli.inspect import command
 from sonorant.errors import BadCorpus, BadRun
-from sonorant.export.manifest import ENSEMBLE, BadExport, Manifest, member_folders
+from sonorant.export.manifest import ENSEMBLE, BadExport, Manifest, member_folders, renew_checksums
 from sonorant.models.inspection import inspect_model
 from sonorant.models.registry import build_model
 from sonorant.recipe import Recipe
@@ -179,11 +179,15 @@ def test_of_an_ensemble_each_member_is_shown(tmp_path):
     for path, recipe in (("", first), ("members/0", first), ("members/1", second)):
         (tmp_path / path).mkdir(parents=True, exist_ok=True)
         (tmp_path / path / "recipe.yaml").write_text(dump_recipe(recipe))
+    renew_checksums(tmp_path)
     printed = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False).output
     found = json.loads(CliRunner().invoke(command, [str(tmp_path), "--json"], catch_exceptions=False).output)["members"]
     assert [one["parameters"] for one in found] == [inspect_model(r, 32).parameters for r in (first, second)]
     assert found[0]["parameters"] != found[1]["parameters"]
     assert printed.index("member 0 of 2:") < printed.index("member 1 of 2:")
+    (tmp_path / "members/1/recipe.yaml").write_text(dump_recipe(first))
+    with pytest.raises(BadExport, match=r"members/1/recipe\.yaml: SHA-256 .*, expected"):
+        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
 
 
 def test_a_folder_without_a_recipe_is_named(tmp_path):
