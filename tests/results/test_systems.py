@@ -122,6 +122,16 @@ def test_a_missing_recipe_is_named_with_its_system(tmp_path):
         rows_of(tmp_path, system(tmp_path, "s", recipe="b"))
 
 
+def test_digits_convolution_is_what_its_row_trains(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    rows = {row.name: row for corpus in read_systems(Path("recipes/results/systems.yaml")) for row in corpus.rows}
+    row = rows["digits-lstm-ctc-convolution-2d-1"]
+    pairs = (one.partition("=") for one in (*row.assignments(Path("runs")), "name=digits-convolution"))
+    trained = load_recipe(Path(row.recipe), [Override(key, value, "list") for key, _, value in pairs])
+    of_all_rows = [Override("evaluation.paced", "false", "list"), Override("pipeline.layout", "fused", "list")]
+    assert load_recipe(Path("recipes/digits-convolution.yaml"), of_all_rows) == trained
+
+
 def test_the_settings_of_this_tree_s_list_fit_its_recipes(monkeypatch):
     monkeypatch.chdir(ROOT)
     for corpus in read_systems(Path("recipes/results/systems.yaml")):
