@@ -36,8 +36,9 @@ class Encoder(Protocol):
 class AttentionModel(LabelSynchronous):
     """Features to log-probabilities of units and end (the last), label by label.
 
-    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. With `recipe.ctc` the
-    encoded frames have log-probabilities of units and blank too.
+    bins: size of a stacked feature vector; units: without the end; seed: of the first weights. Features [B, T, bins]
+    become encoded frames [B, T', encoded_size], and these labels' log-probabilities [B, L, units + 1], one by one; with
+    `recipe.ctc` the encoded frames have log-probabilities of units and blank too, [B, T', units + 1].
     """
 
     encoder: Encoder

@@ -10,7 +10,11 @@ __all__ = ["Bfa"]
 
 
 class Bfa(AttentionModel):
-    """Features of a whole utterance to log-probabilities of units and end (the last), label by label."""
+    """Features of a whole utterance to log-probabilities of units and end (the last), label by label.
+
+    [B, T, bins] to encoded frames [B, T', 2 cells], T' = ceil(T / product of `pooling`); with labels [B, L] before, to
+    log-probabilities [B, L + 1, units + 1] by attention [B, L + 1, T'] (see `Inputs` and `Outputs`).
+    """
 
     search = "labels"
     encoder: BidirectionalEncoder

@@ -27,6 +27,9 @@ class Mocha(AttentionModel, Monotonic):
 
     In training attention is in expectation, with noise; else it is hard. In expectation the outputs' `attention` is the
     distribution of each label's head.
+
+    [B, T, bins] to encoded frames [B, T', cells], with `look_ahead` [B, T', 2 cells], T' = ceil(T / product of
+    `pooling`); with labels [B, L] before, to log-probabilities [B, L + 1, units + 1] (see `Inputs` and `Outputs`).
     """
 
     search = "monotonic"
