@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def heed_hangup():
-    """Have SIGHUP end a program before it starts, also where tests run by nohup."""
+    """As a program's `preexec_fn`: SIGHUP ends it, also where tests run by nohup, which ignores that."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 

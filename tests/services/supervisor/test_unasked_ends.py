@@ -15,6 +15,7 @@ from rigs.local import (
     finish,
     hit,
     make_workplace,
+    nothing_left,
     prepared,
     processes_of,
     sonorant,
@@ -69,6 +70,15 @@ def test_a_run_whose_coordinator_died_before_it_listened_and_then_its_append_onl
     found = audit_run(RunFolder(workplace / "run"))
     assert found.exact
     assert [(epoch.committed, epoch.trained) for epoch in found.epochs] == [(TRAIN, TRAIN)] * 2
+
+
+def test_a_training_that_a_failing_test_leaves_ends_with_it(workplace):
+    with suppress(ZeroDivisionError), nothing_left():
+        training = sonorant(workplace, "train")
+        under_way(workplace, training)
+        raise ZeroDivisionError
+    assert training.returncode == -signal.SIGKILL
+    eventually(lambda: not processes_of(workplace))
 
 
 def snapshot(folder):
