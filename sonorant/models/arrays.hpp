@@ -1,4 +1,4 @@
-// NumPy's arrays in kernels of training, and what is expected of them. Part of a kernels.cpp.
+// NumPy's arrays in kernels of training, what is expected of them, and their sums. Part of a kernels.cpp.
 #pragma once
 
 template <size_t RANK>

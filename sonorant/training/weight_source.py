@@ -22,7 +22,7 @@ class SourceKind(Enum):
 
 
 def check_source(recipe: "TrainingRecipe") -> None:
-    """Raise BadRecipe for a training that begins, and did not go on, by mWER without `init_from`."""
+    """Raise BadRecipe if a training that begins has mWER and no `init_from`; one that resumes has weights."""
     if recipe.mwer_hypotheses and not recipe.init_from:
         raise BadRecipe(
             f"training.mwer_hypotheses={recipe.mwer_hypotheses}: mWER goes on from a converged model, whose hypotheses "
