@@ -73,7 +73,7 @@ inline Hypothesis hypothesis_of(const Text& text, const PrefixSearch& search, co
         Word& word = spelt.words.back();
         word.text += unit.text;
         word.end = i + 1;
-        word.end_s = (spans[i].second + 1) * frame_s;
+        word.end_s = (spans[i].last + 1) * frame_s;
     }
     return spelt;
 }

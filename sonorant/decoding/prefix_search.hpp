@@ -44,7 +44,7 @@ public:
     PrefixSearch(const Spelling& spelling, Limits limits, const Fusion* fusion)
         : spelling_(&spelling), limits_(limits), fusion_(fusion), next_(spelling.size() + 1),
           probability_(spelling.size() + 1), known_(spelling.size() + 1, 0), candidate_(spelling.size() + 1, NONE) {
-        entries_.push_back({0, -1, 1, 0, {0, {NONE, -1, -1}}, IMPOSSIBLE});
+        entries_.push_back({0, -1, 1, 0, {0, {NONE, {-1, -1}}}, IMPOSSIBLE});
         if (fusion_) contexts_.push_back(fusion_->start());
     }
 
@@ -101,7 +101,7 @@ private:
         uint32_t entry, candidate;
     };
     static constexpr size_t KEPT_AT_LEAST = 1024;
-    static constexpr Alignment IMPOSSIBLE{-std::numeric_limits<double>::infinity(), {NONE, -1, -1}};
+    static constexpr Alignment IMPOSSIBLE{-std::numeric_limits<double>::infinity(), {NONE, {-1, -1}}};
 
     [[noreturn]] void fail(const std::string& what) const {
         throw std::domain_error("frame " + std::to_string(frames_) + " " + what);
@@ -128,7 +128,7 @@ private:
             if (entry.last >= 0) {
                 after.unit = entry.unit * probability(row, entry.last);
                 after.best_unit.score += static_cast<double>(row[entry.last]);
-                after.best_unit.latest.last = static_cast<int32_t>(frames_);
+                after.best_unit.latest.span.last = static_cast<int32_t>(frames_);
             }
             stayed_.push_back(after);
         }

@@ -1,4 +1,4 @@
-// What hypotheses share: the tree of prefixes, and the emissions of alignments; unreferenced nodes are removed.
+// What prefixes of the CTC search share: their tree, and the emissions of alignments; unreferenced nodes are removed.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "chains.hpp"
 #include "spelling.hpp"
 
 namespace sonorant::decoding {
-
-constexpr uint32_t NONE = ~0u;
 
 struct Prefix {
     uint32_t parent, first_child, next_sibling;
@@ -77,9 +76,15 @@ private:
     std::vector<Prefix> nodes_;
 };
 
-struct Emission {
-    uint32_t before;  // NONE: the first
+// The frames of an emission.
+struct Span {
     int32_t first, last;
+};
+
+// The last emission of an alignment; before: a link of those before it, or NONE.
+struct Emission {
+    uint32_t before;
+    Span span;
 };
 
 // An alignment: its logarithmic score and its last emission (first < 0: there is none), which no other shares.
@@ -91,49 +96,31 @@ struct Alignment {
 // Emissions before the latest of alignments.
 class Emissions {
 public:
-    size_t size() const { return emissions_.size(); }
+    size_t size() const { return links_.size(); }
 
     // The alignment with one more emission in the frame.
     Alignment extended(const Alignment& alignment, double log_probability, int32_t frame) {
-        uint32_t before = NONE;
-        if (alignment.latest.first >= 0) {
-            before = static_cast<uint32_t>(emissions_.size());
-            emissions_.push_back(alignment.latest);
-        }
-        return {alignment.score + log_probability, {before, frame, frame}};
+        const auto& [before, span] = alignment.latest;
+        const uint32_t link = span.first < 0 ? NONE : links_.add(before, span);
+        return {alignment.score + log_probability, {link, {frame, frame}}};
     }
 
     // First and last frame of each emission.
-    std::vector<std::pair<int32_t, int32_t>> spans(const Alignment& alignment) const {
-        std::vector<std::pair<int32_t, int32_t>> reversed;
-        for (Emission at = alignment.latest; at.first >= 0; at = emissions_[at.before]) {
-            reversed.emplace_back(at.first, at.last);
-            if (at.before == NONE) break;
-        }
-        return {reversed.rbegin(), reversed.rend()};
+    std::vector<Span> spans(const Alignment& alignment) const {
+        std::vector<Span> found = links_.chain(alignment.latest.before);
+        if (alignment.latest.span.first >= 0) found.push_back(alignment.latest.span);
+        return found;
     }
 
     // Keeps the emissions before those of the alignments, and renumbers these.
     void keep(const std::vector<Alignment*>& alignments) {
-        std::vector<uint32_t> moved(emissions_.size(), NONE);
-        for (const Alignment* alignment : alignments)
-            for (uint32_t at = alignment->latest.before; at != NONE && moved[at] == NONE; at = emissions_[at].before)
-                moved[at] = 0;
-        uint32_t kept = 0;
-        for (uint32_t at = 0; at < emissions_.size(); ++at) {
-            if (moved[at] == NONE) continue;
-            Emission emission = emissions_[at];
-            if (emission.before != NONE) emission.before = moved[emission.before];
-            emissions_[kept] = emission;
-            moved[at] = kept++;
-        }
-        emissions_.resize(kept);
-        for (Alignment* alignment : alignments)
-            if (alignment->latest.before != NONE) alignment->latest.before = moved[alignment->latest.before];
+        std::vector<uint32_t*> used;
+        for (Alignment* alignment : alignments) used.push_back(&alignment->latest.before);
+        links_.keep(used);
     }
 
 private:
-    std::vector<Emission> emissions_;
+    Chains<Span> links_;
 };
 
 // A prefix in the beam.
