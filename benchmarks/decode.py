@@ -4,7 +4,7 @@ Peers need an environment of their own: `SONORANT_PEERS` names a Python with pyc
 rows stand alone without those that are missing. All decode the same log-probabilities of a made-up language of 1,000
 sub-words, on one core; CPU time counts. The score of a text is the common objective, log P(c|x) + alpha log P_lm(c) +
 beta word_count(c), natural logarithms, with the sum over all alignments; higher is better. The neural model is
-untrained, so only its cost is measured; the peers have none. So is the decoder of the search by label.
+untrained, so only its cost is measured; the peers have none. So are the decoders of the searches by label.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.rigs.decoding import Ours, Outcome, Peers, Task
-from benchmarks.rigs.label_decoding import label_rows
+from benchmarks.rigs.label_decoding import label_rows, monotonic_rows
 from benchmarks.rigs.neural_decoding import neural_rows
 from benchmarks.rigs.spoken_text import Language, Utterance
 from benchmarks.row import Progress, Row
@@ -54,6 +54,7 @@ def rows(progress: Progress) -> Iterator[Row]:
     for beam in (8, 64):
         progress(f"search by label, beam {beam}")
         yield from label_rows(beam, _UTTERANCES)
+        yield from monotonic_rows(beam, _UTTERANCES)
 
 
 def _beside(name: str, task: Task, ours: Ours, peers: Peers, utterances: Sequence[Utterance]) -> Iterator[Row]:

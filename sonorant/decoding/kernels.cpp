@@ -17,6 +17,7 @@
 
 #include "../ctc/forced_alignment.hpp"
 #include "ctc_prefixes.hpp"
+#include "label_bindings.hpp"
 #include "label_fusion.hpp"
 #include "nbest.hpp"
 
@@ -174,6 +175,20 @@ public:
         return gains_of(before, parents, state, labels_.symbols(), [&](const auto&... of) { return labels_.next(of...); });
     }
 
+    std::pair<nb::ndarray<nb::numpy, double, nb::ndim<2>>, std::vector<LabelState>> extend(
+        const std::vector<int32_t>& before, const std::vector<LabelState>& states) const {
+        const auto is_one = [](const LabelState& state) { return state.open.size() == 1; };
+        if (before.size() != states.size() || !std::all_of(states.begin(), states.end(), is_one))
+            throw nb::value_error("expected a label and a state for each sequence");
+        auto gains = std::make_unique<double[]>(before.size() * labels_.symbols());
+        std::vector<LabelState> after;
+        const int32_t only = 0;
+        for (size_t i = 0; i < before.size(); ++i)
+            after.push_back(labels_.next(states[i], &before[i], &only, 1, gains.get() + i * labels_.symbols()));
+        const nb::capsule owner(gains.get(), [](void* data) noexcept { delete[] static_cast<double*>(data); });
+        return {{gains.release(), {before.size(), labels_.symbols()}, owner}, std::move(after)};
+    }
+
 private:
     static const Fusion& checked(const Scorer& scorer) {
         if (!scorer.fusion()) throw nb::value_error("a scorer without language model and phrases has no gains");
@@ -234,12 +249,15 @@ NB_MODULE(kernels, m) {
         .def(nb::init<const Scorer&>(), "scorer"_a, nb::keep_alive<1, 2>())
         .def("begin", &LabelScorer::begin, "batch"_a)
         .def("next", &LabelScorer::next, "before"_a, "parents"_a, "state"_a)
+        .def("first_state", [](const LabelScorer& scorer) { return scorer.begin(1); })
+        .def("extend", &LabelScorer::extend, "before"_a, "states"_a)
         .def_prop_ro("most_gain", &LabelScorer::most_gain)
         .def_prop_ro("most_ahead", &LabelScorer::most_ahead);
     nb::class_<CtcPrefixState>(m, "CtcPrefixState");
     m.def("begin_prefixes", &begin_prefixes, "log_probs"_a);
     m.def("next_prefixes", &next_prefixes, "before"_a, "parents"_a, "state"_a);
     m.def("force_align", &force_align, "log_probs"_a, "labels"_a, "blank"_a);
+    bindings::bind_labels(m);
     nb::class_<CtcSearch>(m, "CtcSearch")
         .def(nb::init<const Scorer&, size_t, size_t, double, double>(), "scorer"_a, "beam"_a, "candidates"_a,
              "unit_floor"_a, "blank_only"_a, nb::keep_alive<1, 2>())

@@ -42,7 +42,7 @@ class LabelState:
     """Language model and phrases after each open hypothesis of a batch; never changed."""
 
 class LabelScorer:
-    """A `sonorant.decoding.LabelModel`, whose scores are weighted: those of language model and phrases together.
+    """A `sonorant.decoding.SequenceModel`, whose scores are weighted: those of language model and phrases together.
 
     Log-probabilities of a neural language model are not among them; the scores of its words are.
     """
@@ -56,6 +56,10 @@ class LabelScorer:
     ) -> tuple[NDArray[np.float64], LabelState]:
         """Return natural logarithms [B, K, units + 1], the end last, and the state; raises ValueError, IndexError."""
 
+    def first_state(self) -> LabelState: ...
+    def extend(
+        self, before: Sequence[int], states: Sequence[LabelState]
+    ) -> tuple[NDArray[np.float64], list[LabelState]]: ...
     @property
     def most_gain(self) -> float:
         """Upper bound of what each further label adds, and `most_ahead` once beside."""
@@ -83,6 +87,87 @@ def next_prefixes(
 
 def force_align(log_probs: NDArray[np.floating[Any]], labels: Sequence[int], blank: int) -> NDArray[np.int64]:
     """See `sonorant.objectives.forced_alignment`; computed in Float64, without the GIL."""
+
+class LabelScoring:
+    """What adds to a decoder's log-probabilities in a search by label; immutable."""
+
+    def __init__(
+        self,
+        gains: Sequence[float],
+        model_weight: float,
+        most_gain: float,
+        most_ahead: float,
+        coverage_weight: float,
+        coverage_threshold: float,
+        end_threshold: float | None,
+    ) -> None:
+        """gains: of each symbol wherever it stands, the end last. model_weight: of the scores beside the decoder's.
+
+        most_gain, most_ahead: as those of `Fusion`. The others: as those of `sonorant.decoding.Scoring`.
+        """
+
+class LabelHypotheses:
+    """Hypotheses of the search by label of a batch, open and ended: of B utterances, K open ones each.
+
+    frames: of each utterance, at least 1; beam: at least 1.
+    """
+
+    def __init__(self, frames: Sequence[int], beam: int, scoring: LabelScoring) -> None: ...
+    @property
+    def before(self) -> NDArray[np.int32]:
+        """The last label of each, [B, K], the end before the first; arbitrary where an utterance has fewer."""
+
+    @property
+    def parents(self) -> NDArray[np.int32]:
+        """The hypothesis of the step before that each one extends, [B, K]."""
+
+    def advance(
+        self, log_probs: NDArray[np.float64], attention: NDArray[np.float32], beside: NDArray[np.float64] | None
+    ) -> bool:
+        """End hypotheses, and extend them by a label; return whether any is open.
+
+        log_probs: of the decoder, [B, K, symbols]; beside: scores of another model; attention: [B, K, frames]. Without
+        the GIL. Raises ValueError for other shapes, and for NaN.
+        """
+
+    def finish(self) -> list[list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
+        """Return labels, frame of each label's highest attention, and score of those of each utterance, best first."""
+
+class MonotonicHypotheses:
+    """Hypotheses of the search by monotonic attention of one utterance, waiting and ended.
+
+    At first one waits, without labels. A listed one: labels, their frames, score, and log-probability by the decoder
+    alone. symbols: the end last; beam: at least 1; end_threshold: as that of `sonorant.decoding.Scoring`.
+    """
+
+    def __init__(self, symbols: int, beam: int, end_threshold: float | None) -> None: ...
+    def offer(self) -> int:
+        """Offer the next frame to all that wait; return how many."""
+
+    def attend(
+        self, attends: NDArray[np.bool_], log_probs: NDArray[np.floating[Any]], gains: NDArray[np.float64], frame: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """End and extend those that attend to the frame, [offered], by rows [offered, symbols]; the others wait.
+
+        gains: what is added to log_probs. Returns rows of those that wait, among those that have waited and after them
+        those that were offered the frame; rows of those that are extended among the latter, and by which labels: these
+        are offered the frame next. Raises ValueError for other shapes, and for NaN where one attends.
+        """
+
+    def end(self, log_probs: NDArray[np.floating[Any]], gains: NDArray[np.float64], frame: int) -> None:
+        """End all that are offered the frame; raises ValueError as `attend` does."""
+
+    def rest(self) -> None:
+        """Let those that are still offered the frame wait for the next one."""
+
+    def finish(self) -> None:
+        """End the utterance: the one that came nearest to its end has ended if none has, and none waits if one has."""
+
+    def rescore(self, added: Sequence[float]) -> None:
+        """Add to the scores of those that have ended, whose order stays; -inf removes one, unless it removes all."""
+
+    def waiting(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]: ...
+    def ended(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]: ...
 
 class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""

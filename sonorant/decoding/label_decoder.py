@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fusion", "LabelDecoder", "LabelModel"]
+__all__ = ["Fusion", "LabelDecoder", "LabelModel", "SequenceModel"]
 
 
 class LabelDecoder(Protocol):
@@ -51,6 +51,22 @@ class LabelModel(Protocol):
         ...
 
 
+class SequenceModel(LabelModel, Protocol):
+    """A `LabelModel` that extends sequences one by one too, for searches whose hypotheses have any lengths."""
+
+    def first_state(self) -> Any:
+        """Return the state of one sequence before its first label: opaque, and never changed."""
+        ...
+
+    def extend(self, before: Sequence[int], states: Sequence[Any]) -> tuple[NDArray[np.floating[Any]], list[Any]]:
+        """Return log P(y | those before) of N >= 1 sequences of any lengths, [N, symbols], and the state of each.
+
+        before: the last label of each, the end before the first one. states: those before that label. What a sequence
+        gets does not depend on the others, bit for bit.
+        """
+        ...
+
+
 class Fusion(NamedTuple):
     """Shallow fusion (Kim 2019, Eq. 3): a label y adds log P(y | x) - prior_weight log P(y) + weight log P_lm(y).
 
@@ -61,7 +77,7 @@ class Fusion(NamedTuple):
 
     prior: NDArray[np.float64] | None = None
     prior_weight: float = 0.0
-    model: LabelModel | None = None
+    model: SequenceModel | None = None
     weight: float = 0.0
     most_gain: float = 0.0
     most_ahead: float = 0.0

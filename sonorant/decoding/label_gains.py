@@ -4,6 +4,8 @@ The search by label extends all hypotheses of a batch at once. Those of monotoni
 so each has a state of its own, and hypotheses are picked and joined as rows of arrays.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +14,6 @@ from sonorant.decoding.label_decoder import Fusion
 from sonorant.decoding.monotonic_decoder import States
 
 __all__ = ["LabelGains"]
-
-_FIRST = np.zeros((1, 1), np.int32)  # the only hypothesis of the only utterance
 
 
 class LabelGains:
@@ -33,7 +33,7 @@ class LabelGains:
         model = self._fusion.model
         if model is None:
             return (self._of_symbols[np.newaxis],)
-        return self._next([self._end], [model.begin(1)])
+        return self._next([self._end], [model.first_state()])
 
     def after(self, before: NDArray[np.int32], states: States) -> States:
         """Return the gains after the labels `before`, Int32[N], none of them the end; states: those before."""
@@ -41,14 +41,10 @@ class LabelGains:
             return states
         return self._next(before.tolist(), states[1].tolist())
 
-    def _next(self, before: list[int], states: list[object]) -> States:
+    def _next(self, before: list[int], states: list[Any]) -> States:
         model = self._fusion.model
         assert model is not None
-        gains = np.empty((len(before), len(self._of_symbols)))
-        after = np.empty(len(before), object)
-        for i, (label, state) in enumerate(zip(before, states, strict=True)):
-            scores, after[i] = model.next(np.array([[label]], np.int32), _FIRST, state)
-            if np.isnan(scores).any():
-                raise BadLogProbs("scores beside the decoder's have NaN values")
-            gains[i] = self._of_symbols + self._fusion.weight * scores[0, 0]
-        return gains, after
+        scores, after = model.extend(before, states)
+        if np.isnan(scores).any():
+            raise BadLogProbs("scores beside the decoder's have NaN values")
+        return self._of_symbols + self._fusion.weight * scores, np.fromiter(after, object, len(after))

@@ -2,7 +2,7 @@
 
 A search adds alpha log P_lm(y | the labels before) to the score of each label y as it extends a hypothesis by it, the
 end of the sentence included. A label-synchronous search extends all hypotheses by a label at a time: `FusedLabels`. In
-a search of CTC those that need the model at a frame have any lengths, and each has a state of its own:
+other searches those that need the model at a frame have any lengths, and each has a state of its own: `label_gains.py`,
 `prefix_states.py`. The score of words, beta, and phrases are compiled, and the same for both.
 """
 
@@ -14,31 +14,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sonorant.decoding.label_decoder import LabelModel
+from sonorant.decoding.label_decoder import SequenceModel
 from sonorant.errors import BadRecipe
 from sonorant.text.units import Units
 
 __all__ = ["FusedLabels", "NeuralFusion", "NeuralModel"]
 
 
-class NeuralModel(LabelModel, Protocol):
-    """A `LabelModel` that knows the units that its labels are, and extends sequences one by one too."""
+class NeuralModel(SequenceModel, Protocol):
+    """A `SequenceModel` that knows the units that its labels are."""
 
     @property
     def units(self) -> Units:
         """All symbols but the last, the end."""
-        ...
-
-    def first_state(self) -> Any:
-        """Return the state of one sequence before its first label: opaque, and never changed."""
-        ...
-
-    def extend(self, before: Sequence[int], states: Sequence[Any]) -> tuple[NDArray[np.float32], list[Any]]:
-        """Return log P(y | those before) of N >= 1 sequences of any lengths, [N, symbols], and the state of each.
-
-        before: the last label of each, the end before the first one. states: those before that label. What a sequence
-        gets does not depend on the others, bit for bit.
-        """
         ...
 
 
@@ -60,9 +48,9 @@ class NeuralFusion:
 
 
 class FusedLabels:
-    """A `LabelModel` of weighted scores: alpha log P_lm, and those of `beside`, words and phrases."""
+    """A `SequenceModel` of weighted scores: alpha log P_lm, and those of `beside`, words and phrases."""
 
-    def __init__(self, fusion: NeuralFusion, beside: LabelModel) -> None:
+    def __init__(self, fusion: NeuralFusion, beside: SequenceModel) -> None:
         self._fusion = fusion
         self._beside = beside
 
@@ -77,3 +65,14 @@ class FusedLabels:
         log_probs, after = self._fusion.model.next(before, parents, state[0])
         gains, beside = self._beside.next(before, parents, state[1])
         return self._fusion.alpha * log_probs + gains, (after, beside)
+
+    def first_state(self) -> Any:
+        """See `SequenceModel`."""
+        return self._fusion.model.first_state(), self._beside.first_state()
+
+    def extend(self, before: Sequence[int], states: Sequence[Any]) -> tuple[NDArray[np.float64], list[Any]]:
+        """See `SequenceModel`."""
+        of_model, of_beside = zip(*states, strict=True)
+        log_probs, after = self._fusion.model.extend(before, of_model)
+        gains, beside = self._beside.extend(before, of_beside)
+        return self._fusion.alpha * log_probs + gains, list(zip(after, beside, strict=True))

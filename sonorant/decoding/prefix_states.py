@@ -35,7 +35,7 @@ class PrefixStates:
         return len(self._states)
 
     def due(self) -> tuple[list[int], list[Any]]:
-        """Return what `NeuralModel.extend` takes of the prefixes that the stopped search has named."""
+        """Return what `SequenceModel.extend` takes of the prefixes that the stopped search has named."""
         released, self._due, parents, labels = self._search.due()
         for slot in released:
             del self._states[slot]

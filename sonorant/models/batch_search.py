@@ -21,7 +21,7 @@ def batch_search(
 ) -> Callable[[NDArray[np.float32], NDArray[np.int32]], list[list[Ended]]]:
     """Return the search by the model alone, with its weights at the time of each call.
 
-    end_threshold: see `end_margins`. It takes features Float32[B, T, bins] and their lengths Int32[B], and returns the
+    end_threshold: see `Scoring`. It takes features Float32[B, T, bins] and their lengths Int32[B], and returns the
     hypotheses of each utterance, best first: none of one without encoded frames, and of one whose hypotheses all have
     probability 0. A batch of which the model says NaN has none: training sees that by its loss, and has the batch's
     names for it.

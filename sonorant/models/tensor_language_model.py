@@ -40,11 +40,11 @@ class TensorLanguageModel:
         return np.asarray(after.pop("log_probs"), np.float64), after
 
     def first_state(self) -> _State:
-        """See `NeuralModel`: arrays [1, ...] by name."""
+        """See `SequenceModel`: arrays [1, ...] by name."""
         return {name: np.asarray(array)[0] for name, array in self.begin(1).items()}
 
     def extend(self, before: Sequence[int], states: Sequence[_State]) -> tuple[NDArray[np.float32], list[_State]]:
-        """See `NeuralModel`; sequences whose states are of one size share calls."""
+        """See `SequenceModel`; sequences whose states are of one size share calls."""
         log_probs: list[Any] = [None] * len(before)
         after: list[_State] = [{} for _ in before]
         for tile in _tiles(states):

@@ -35,7 +35,7 @@ class NBest:
     targets = ("hypotheses", "errors")
 
     def __init__(self, units: Units, size: int, end_threshold: float | None = None) -> None:
-        """size: N, which is also the beam; end_threshold: of the search by label, see `end_margins`."""
+        """size: N, which is also the beam; end_threshold: of the search by label, see `Scoring`."""
         self._units = units
         self._size = size
         self._end_threshold = end_threshold

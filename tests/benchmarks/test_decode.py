@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rigs.decoding import Ours, Peers, Task, log_likelihood
-from benchmarks.rigs.label_decoding import label_rows
+from benchmarks.rigs.label_decoding import label_rows, monotonic_rows
 from benchmarks.rigs.neural_decoding import neural_rows
 from benchmarks.rigs.spoken_text import Language
 
@@ -42,8 +42,9 @@ def test_rows_have_the_rates_of_a_neural_language_model_and_its_calls_an_utteran
     assert all(row.value > 0 for row in rows)
 
 
-def test_rows_of_the_search_by_label_have_its_rate_and_its_own_share():
-    rate, share = label_rows(beam=3, utterances=1)
+@pytest.mark.parametrize("rows", [label_rows, monotonic_rows])
+def test_rows_of_a_search_by_label_have_its_rate_and_its_own_share(rows):
+    rate, share = rows(beam=3, utterances=1)
     assert rate.unit == "utterances/core-s"
     assert rate.value > 0
     assert 0 < share.value < 1

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sonorant.decoding import LabelBeam, Scorer, Scoring, open_search, search_all
-from sonorant.decoding.ends import end_margins
+from sonorant.decoding import Fusion, LabelBeam, Scorer, Scoring, open_search, search_all
 from sonorant.decoding.section import DecodingRecipe
 from sonorant.text.units import Units
 
@@ -21,13 +20,31 @@ from sonorant.text.units import Units
 )
 def test_an_end_is_where_it_is_almost_as_probable_as_the_best_label(probabilities, threshold, expected):
     with np.errstate(divide="ignore"):
-        log_probs = np.log([probabilities])
-    assert (end_margins(log_probs, log_probs, threshold) > 0).tolist() == [expected]
+        first = np.log(probabilities)
+    assert (() in ended_labels(first, Scoring(end_threshold=threshold))) == expected
 
 
 def test_labels_that_cannot_follow_do_not_keep_a_hypothesis_from_its_end():
-    log_probs = np.log([[0.7, 0.1, 0.2]])
-    assert (end_margins(log_probs, np.array([[-np.inf, -3.0, -1.0]]), 1.5) > 0).all()
+    cannot = Fusion(prior=np.array([np.inf, 0.0, 0.0]), prior_weight=1.0)
+    assert () in ended_labels(np.log([0.7, 0.1, 0.2]), Scoring(cannot, end_threshold=1.5))
+
+
+def ended_labels(first, scoring):
+    """What has ended where labels follow none by `first`, log-probabilities of them and of the end; then it ends."""
+    (ended,) = LabelBeam(First(first), 2, 8, scoring).search([np.zeros((1, 1), np.float32)])
+    return {one.labels for one in ended}
+
+
+class First:
+    def __init__(self, first):
+        self.rows = first, np.log([1e-9, 1e-9, 1 - 2e-9])
+
+    def begin(self, encoded):
+        return 0
+
+    def next(self, before, parents, state):
+        log_probs = np.broadcast_to(self.rows[state], (*before.shape, 3)).astype(np.float32)
+        return log_probs, np.ones((*before.shape, 1), np.float32), state + 1
 
 
 class Smoothed:

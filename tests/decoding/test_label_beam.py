@@ -194,6 +194,22 @@ def test_hypotheses_do_not_depend_on_batch_mates(data, seed, batch, beam):
     assert together == [search.search([utterance(number)])[0] for number in batch]
 
 
+class Even(Table):
+    """Gives all symbols the same probability."""
+
+    def row(self, number, labels):
+        return np.full(self.symbols, -math.log(self.symbols)), super().row(number, labels)[1]
+
+
+@given(st.sampled_from([4, 40, 400]), st.integers(1, 40))
+@settings(max_examples=20, deadline=None)
+def test_of_equals_the_shortest_and_lowest_are_kept_in_their_order(symbols, beam):
+    search = LabelBeam(Even(symbols, 0), symbols - 1, beam, Scoring(length_bonus=math.log(symbols)))
+    (found,) = search.search([utterance(0)])
+    every = (labels for n in range(4) for labels in itertools.product(range(symbols - 1), repeat=n))
+    assert [one.labels for one in found] == list(itertools.islice(every, beam))
+
+
 class Certain(Table):
     """Says the labels of a text with probability 1, one frame each."""
 

@@ -22,15 +22,12 @@ class LanguageModel:
         scores = np.random.default_rng([self.seed, 3, *(y + 1 for y in labels)]).normal(0, 2, END + 1)
         return scores - np.logaddexp.reduce(scores)
 
-    def begin(self, batch):
-        return [[()]] * batch
+    def first_state(self):
+        return ()
 
-    def next(self, before, parents, state):
-        longer = [
-            [of[p] + (int(y),) * bool(y != END) for p, y in zip(firsts, lasts, strict=True)]
-            for of, firsts, lasts in zip(state, parents, before, strict=True)
-        ]
-        return np.array([[self.row(labels) for labels in of] for of in longer]), longer
+    def extend(self, before, states):
+        longer = [labels if y == END else (*labels, y) for labels, y in zip(states, before, strict=True)]
+        return np.array([self.row(labels) for labels in longer]), longer
 
 
 def added(fusion, labels, y):
@@ -155,8 +152,8 @@ def test_probabilities_of_waiting_and_ended_hypotheses_sum_to_one_at_any_frame()
     search = MonotonicSearch(Table(3, 0.2), WORDS, 0.5, 100_000)
     for frame in range(4):
         search.push(np.full((1, 1), frame, np.float32))
-        every = np.concatenate([search._waiting.scores, [ended.score for ended in search._ended]])
-        assert np.logaddexp.reduce(every) == pytest.approx(0, abs=1e-9)
+        every = [*search._hypotheses.waiting(), *search._hypotheses.ended()]
+        assert np.logaddexp.reduce([score for *_, score, _ in every]) == pytest.approx(0, abs=1e-9)
 
 
 @given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6), fusions(), st.sampled_from([0.0, 0.4]))
@@ -194,12 +191,8 @@ def test_a_beam_of_one_is_greedy():
         labels, here = (*labels, int(table.row(labels, frames[max(0, t - 1) : t + 1])[:END].argmax())), here + 1
     search = MonotonicSearch(table, WORDS, 0.5, beam=1)
     search.push(frames[:, np.newaxis].astype(np.float32))
-    (waiting,) = search._waiting.labels
-    spelled = []
-    while waiting is not None:
-        waiting, label, _ = waiting
-        spelled.append(label)
-    assert tuple(spelled[::-1]) == labels
+    ((waiting, *_),) = search._hypotheses.waiting()
+    assert waiting == labels
     assert len(labels) > 2
 
 
@@ -222,6 +215,43 @@ def test_work_for_a_frame_does_not_grow_with_the_audio():
         search.push(np.full((1, 1), frame, np.float32))
         assert table.looks - before <= 4
     assert table.most <= 3
+
+
+class Reader:
+    """Says a text, a label a frame, each with probability 0.7, and the next label with 0.2; a state is a number."""
+
+    window = 1
+
+    def __init__(self, text):
+        self.text = text
+
+    def begin(self):
+        return (np.array([-1]),)
+
+    def seek(self, before, states):
+        return (states[0] + 1,)
+
+    def look(self, heard, states):
+        rows = np.full((len(states[0]), END + 1), 0.05)
+        for row, place in zip(rows, states[0], strict=True):
+            if place < len(self.text):
+                row[[self.text[place], (self.text[place] + 1) % END]] = 0.7, 0.2
+            else:
+                row[END] = 0.9
+        return (states[0] == heard.count - 1) | heard.over, np.log(rows), states
+
+
+def test_labels_of_a_long_utterance_stay_while_those_that_no_hypothesis_has_go():
+    text = np.random.default_rng(5).integers(END, size=3000).tolist()
+    search = MonotonicSearch(Reader(text), WORDS, 0.5, 3, end_threshold=1.5)
+    for first in range(0, len(text), 500):
+        search.push(np.zeros((500, 1), np.float32))
+        assert list(search.hypotheses()[0].units) == text[: first + 500]
+    search.finish()
+    best, *others = search.hypotheses(3)
+    assert list(best.units) == text
+    assert [word.start_s for word in best.words] == [0.5 * frame for frame in range(len(text))]
+    assert [sum(a != b for a, b in zip(one.units, text, strict=True)) for one in others] == [1, 1]
 
 
 def test_an_utterance_without_frames_is_empty():

@@ -100,6 +100,10 @@ class Broken(MadeUp):
         log_probs, after = super().next(before, parents, state)
         return log_probs * np.nan, after
 
+    def extend(self, before, states):
+        log_probs, after = super().extend(before, states)
+        return log_probs * np.nan, after
+
 
 def test_a_language_model_without_probabilities_is_named():
     fusion = Scorer(WORDS, neural=NeuralFusion(Broken(WORDS, 1), WORDS, 0.5, 0.0)).by_label
