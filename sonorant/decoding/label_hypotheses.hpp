@@ -26,7 +26,7 @@ struct LabelScoring {
     std::optional<double> end_threshold;
 
     size_t symbols() const { return gains.size(); }
-    size_t end() const { return gains.size() - 1; }
+    size_t labels() const { return gains.size() - 1; }  // all but the end
 
     // Upper bound of what `labels` more and an end may add. Log-probabilities add nothing.
     double most(size_t labels, size_t frames) const {
@@ -60,13 +60,13 @@ public:
     // std::invalid_argument for NaN.
     void advance(const LabelRows& rows, int32_t* before, int32_t* parents) {
         Highest highest(beam_);
-        const size_t end = scoring_->end();
+        const size_t labels = scoring_->labels();
         for (size_t i = 0; i < open_.size(); ++i) {
             gain(rows, i);
-            finish(rows, i);
+            end(rows, i);
             if (length_ == frames_) continue;
-            for (size_t label = 0; label < end; ++label) gains_[label] += open_[i].score;
-            highest.offer(gains_.data(), end, i * end);
+            for (size_t label = 0; label < labels; ++label) gains_[label] += open_[i].score;
+            highest.offer(gains_.data(), labels, i * labels);
         }
         extend(rows, std::move(highest).ranked(), before, parents);
         ++length_;
@@ -83,7 +83,7 @@ private:
         std::vector<double> attended;
     };
 
-    // Sets gains_ to what each symbol adds to a hypothesis.
+    // Sets gains_ to what each symbol adds to the hypothesis.
     void gain(const LabelRows& rows, size_t hypothesis) {
         const size_t symbols = scoring_->symbols();
         const double* log_probs = rows.log_probs + hypothesis * symbols;
@@ -98,7 +98,8 @@ private:
         for (size_t y = 0; y < symbols; ++y) gains_[y] += scoring_->model_weight * beside[y];
     }
 
-    void finish(const LabelRows& rows, size_t hypothesis) {
+    // Takes in its attention, and ends it if it may.
+    void end(const LabelRows& rows, size_t hypothesis) {
         Open& open = open_[hypothesis];
         const float* attention = rows.attention + hypothesis * rows.frames;
         for (size_t frame = 0; frame < open.attended.size(); ++frame) open.attended[frame] += attention[frame];
@@ -117,7 +118,7 @@ private:
     void extend(const LabelRows& rows, const std::vector<Ranked>& chosen, int32_t* before, int32_t* parents) {
         std::vector<Open> longer;
         for (const auto& [score, index] : chosen) {
-            const size_t parent = index / scoring_->end(), label = index % scoring_->end();
+            const size_t parent = index / scoring_->labels(), label = index % scoring_->labels();
             const float* attention = rows.attention + parent * rows.frames;
             const auto peak = std::max_element(attention, attention + rows.frames) - attention;
             const HeardLabel heard{static_cast<int32_t>(label), static_cast<int32_t>(peak)};
@@ -143,7 +144,7 @@ public:
     LabelHypotheses(const std::vector<size_t>& frames, size_t beam, const LabelScoring& scoring)
         : beam_(beam), scoring_(scoring) {
         for (const size_t count : frames) utterances_.emplace_back(count, beam, scoring_);
-        before_.assign(frames.size(), static_cast<int32_t>(scoring_.end()));
+        before_.assign(frames.size(), static_cast<int32_t>(scoring_.labels()));
         parents_.assign(frames.size(), 0);
     }
     LabelHypotheses(const LabelHypotheses&) = delete;  // the utterances point to the scoring
@@ -159,7 +160,7 @@ public:
 
     // Takes rows of all hypotheses, as of the first utterance; returns whether any is open still.
     bool advance(LabelRows rows) {
-        const size_t width = std::min(beam_, width_ * scoring_.end());
+        const size_t width = std::min(beam_, width_ * scoring_.labels());
         before_.assign(utterances_.size() * width, 0);
         parents_.assign(utterances_.size() * width, 0);
         bool open = false;

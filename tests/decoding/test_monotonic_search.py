@@ -218,12 +218,12 @@ def test_work_for_a_frame_does_not_grow_with_the_audio():
 
 
 class Reader:
-    """Says a text, a label a frame, each with probability 0.7, and the next label with 0.2; a state is a number."""
+    """Says a text, a label a frame; a state is a number. rivals: probability of the label above each, which may be it."""
 
     window = 1
 
-    def __init__(self, text):
-        self.text = text
+    def __init__(self, text, rivals):
+        self.text, self.rivals = text, rivals
 
     def begin(self):
         return (np.array([-1]),)
@@ -235,23 +235,33 @@ class Reader:
         rows = np.full((len(states[0]), END + 1), 0.05)
         for row, place in zip(rows, states[0], strict=True):
             if place < len(self.text):
-                row[[self.text[place], (self.text[place] + 1) % END]] = 0.7, 0.2
+                rival = self.rivals[min(place, len(self.rivals) - 1)]
+                row[[self.text[place], (self.text[place] + 1) % END]] = 0.9 - rival, rival
             else:
                 row[END] = 0.9
         return (states[0] == heard.count - 1) | heard.over, np.log(rows), states
 
 
+LONG = np.random.default_rng(5).integers(END, size=3000).tolist()
+
+
 def test_labels_of_a_long_utterance_stay_while_those_that_no_hypothesis_has_go():
-    text = np.random.default_rng(5).integers(END, size=3000).tolist()
-    search = MonotonicSearch(Reader(text), WORDS, 0.5, 3, end_threshold=1.5)
-    for first in range(0, len(text), 500):
+    search = MonotonicSearch(Reader(LONG, [0.2]), WORDS, 0.5, 3, end_threshold=1.5)
+    for first in range(0, len(LONG), 500):
         search.push(np.zeros((500, 1), np.float32))
-        assert list(search.hypotheses()[0].units) == text[: first + 500]
+        assert list(search.hypotheses()[0].units) == LONG[: first + 500]
     search.finish()
     best, *others = search.hypotheses(3)
-    assert list(best.units) == text
-    assert [word.start_s for word in best.words] == [0.5 * frame for frame in range(len(text))]
-    assert [sum(a != b for a, b in zip(one.units, text, strict=True)) for one in others] == [1, 1]
+    assert list(best.units) == LONG
+    assert [word.start_s for word in best.words] == [0.5 * frame for frame in range(len(LONG))]
+    assert [sum(a != b for a, b in zip(one.units, LONG, strict=True)) for one in others] == [1, 1]
+
+
+def test_labels_of_what_has_ended_long_ago_stay():
+    search = MonotonicSearch(Reader(LONG, [0.4, 0.44, 0.44, 0.44, 0.2]), WORDS, 0.5, 3)
+    search.push(np.zeros((len(LONG), 1), np.float32))
+    search.finish()
+    assert [one.units for one in search.hypotheses(3)] == [(), (LONG[0],), ((LONG[0] + 1) % END,)]
 
 
 def test_an_utterance_without_frames_is_empty():
