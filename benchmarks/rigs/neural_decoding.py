@@ -40,7 +40,7 @@ class _Untrained(TensorLanguageModel):
         self.asked = 0
 
     def extend(self, before: Sequence[int], states: Sequence[Any]) -> tuple[NDArray[np.float32], list[Any]]:
-        """See `NeuralModel`."""
+        """See `SequenceModel`."""
         self.asked += len(before)
         return super().extend(before, states)
 

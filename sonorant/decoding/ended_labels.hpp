@@ -29,13 +29,12 @@ struct HeardLabel {
 };
 
 // By how much the left side exceeds the right one, of log-probabilities [symbols], the end last. gains: what the symbols
-// add to the score; labels that add -inf are not among the others. Without a threshold all may end, by an infinite margin;
-// but none that the end has no probability after.
+// add to the score; labels that add -inf are not among the others. threshold: above 0; without one all may end, by an
+// infinite margin.
 inline double end_margin(const double* log_probs, const double* gains, size_t symbols, std::optional<double> threshold) {
     const size_t end = symbols - 1;
-    if (gains[end] == NEVER) return NEVER;
     if (!threshold) return std::numeric_limits<double>::infinity();
-    double others = -1e30;  // 0 x -inf is no number
+    double others = NEVER;
     for (size_t label = 0; label < end; ++label)
         if (gains[label] > NEVER) others = std::max(others, log_probs[label]);
     return log_probs[end] - *threshold * others;
@@ -60,7 +59,6 @@ public:
     // Takes in one whose end has this margin, unless its probability is 0.
     void add(double margin, const Ended& ended) {
         if (margin > 0 && ended.score > floor()) {
-            const auto comes_before = [](const Ended& one, const Ended& other) { return one.score > other.score; };
             best_.insert(std::upper_bound(best_.begin(), best_.end(), ended, comes_before), ended);
             if (best_.size() > most_) best_.pop_back();
         } else if (!(margin > 0) && ended.score > NEVER &&
@@ -75,22 +73,25 @@ public:
         if (best_.empty() && nearest_.score > NEVER) best_.push_back(nearest_);
     }
 
-    // Adds to the scores of the best, which stay in this order; those that have become impossible are none, unless all have.
+    // Adds to the scores of the best, in their order; those that have become impossible are none, unless all have.
     void rescore(const std::vector<double>& added) {
         std::vector<Ended> possible;
         for (size_t i = 0; i < best_.size(); ++i)
             if (best_[i].score + added[i] > NEVER)
                 possible.push_back({best_[i].labels, best_[i].score + added[i], best_[i].log_prob});
-        if (!possible.empty()) best_ = std::move(possible);
+        if (possible.empty()) return;
+        best_ = std::move(possible);
+        std::stable_sort(best_.begin(), best_.end(), comes_before);
     }
 
-    // The chains of all.
-    void name(std::vector<uint32_t*>& used) {
+    void add_chains_to(std::vector<uint32_t*>& used) {
         for (Ended& one : best_) used.push_back(&one.labels);
         used.push_back(&nearest_.labels);
     }
 
 private:
+    static bool comes_before(const Ended& one, const Ended& other) { return one.score > other.score; }
+
     size_t most_;
     std::vector<Ended> best_;
     double margin_ = NEVER;

@@ -59,7 +59,9 @@ class LabelScorer:
     def first_state(self) -> LabelState: ...
     def extend(
         self, before: Sequence[int], states: Sequence[LabelState]
-    ) -> tuple[NDArray[np.float64], list[LabelState]]: ...
+    ) -> tuple[NDArray[np.float64], list[LabelState]]:
+        """Return the same of sequences, [N, units + 1], and the state of each; raises ValueError, IndexError."""
+
     @property
     def most_gain(self) -> float:
         """Upper bound of what each further label adds, and `most_ahead` once beside."""
@@ -107,7 +109,7 @@ class LabelScoring:
         """
 
 class LabelHypotheses:
-    """Hypotheses of the search by label of a batch, open and ended: of B utterances, K open ones each.
+    """Hypotheses of the search by label of a batch, open and ended: of B utterances, K open ones each. For one thread.
 
     frames: of each utterance, at least 1; beam: at least 1.
     """
@@ -127,7 +129,7 @@ class LabelHypotheses:
         """End hypotheses, and extend them by a label; return whether any is open.
 
         log_probs: of the decoder, [B, K, symbols]; beside: scores of another model; attention: [B, K, frames]. Without
-        the GIL. Raises ValueError for other shapes, and for NaN.
+        the GIL. Raises ValueError for other shapes, and for NaN where a hypothesis is open, and has changed nothing.
         """
 
     def finish(self) -> list[list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
@@ -137,7 +139,7 @@ class MonotonicHypotheses:
     """Hypotheses of the search by monotonic attention of one utterance, waiting and ended.
 
     At first one waits, without labels. A listed one: labels, their frames, score, and log-probability by the decoder
-    alone. symbols: the end last; beam: at least 1; end_threshold: as that of `sonorant.decoding.Scoring`.
+    alone. symbols: at least 1, the end last; beam: at least 1; end_threshold: as that of `sonorant.decoding.Scoring`.
     """
 
     def __init__(self, symbols: int, beam: int, end_threshold: float | None) -> None: ...
@@ -151,7 +153,8 @@ class MonotonicHypotheses:
 
         gains: what is added to log_probs. Returns rows of those that wait, among those that have waited and after them
         those that were offered the frame; rows of those that are extended among the latter, and by which labels: these
-        are offered the frame next. Raises ValueError for other shapes, and for NaN where one attends.
+        are offered the frame next. Raises ValueError for other shapes, and for NaN where one attends, and has changed
+        nothing.
         """
 
     def end(self, log_probs: NDArray[np.floating[Any]], gains: NDArray[np.float64], frame: int) -> None:
@@ -164,10 +167,15 @@ class MonotonicHypotheses:
         """End the utterance: the one that came nearest to its end has ended if none has, and none waits if one has."""
 
     def rescore(self, added: Sequence[float]) -> None:
-        """Add to the scores of those that have ended, whose order stays; -inf removes one, unless it removes all."""
+        """Add to the scores of those that have ended, in their order; -inf removes one, unless it removes all."""
+
+    @property
+    def labels(self) -> int:
+        """Labels in memory."""
 
     def waiting(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]: ...
-    def ended(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]: ...
+    def ended(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]:
+        """Return them best first."""
 
 class CtcSearch:
     """CTC prefix beam search of one utterance; `sonorant.decoding.CtcBeamSearch` documents its parameters."""

@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "label_hypotheses.hpp"
@@ -33,6 +35,20 @@ nb::ndarray<nb::numpy, Value, nb::ndim<1>> array_of(const std::vector<Value>& va
     return {copy.release(), {values.size()}, owner};
 }
 
+// Refuses an array of another shape.
+template <class Array>
+void expect(const char* name, const Array& array, const std::vector<size_t>& shape, const char* axes) {
+    std::vector<size_t> found;
+    for (size_t axis = 0; axis < array.ndim(); ++axis) found.push_back(array.shape(axis));
+    if (found == shape) return;
+    const auto listed = [](const std::vector<size_t>& sizes) {
+        std::string text;
+        for (const size_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+        return "[" + text + "]";
+    };
+    throw std::invalid_argument(std::string(name) + " of shape " + listed(found) + ": expected " + axes + " " + listed(shape));
+}
+
 // Labels, their frames, and what else there is of a hypothesis.
 template <class... Others>
 nb::tuple spelt(const std::vector<HeardLabel>& chain, Others... others) {
@@ -44,29 +60,25 @@ nb::tuple spelt(const std::vector<HeardLabel>& chain, Others... others) {
     return nb::make_tuple(nb::tuple(labels), nb::tuple(frames), others...);
 }
 
-inline size_t at_least_one(size_t beam) {
-    if (!beam) throw std::invalid_argument("beam must be at least 1");
-    return beam;
+inline size_t at_least_one(const char* name, size_t number) {
+    if (!number) throw std::invalid_argument(std::string(name) + "=0: must be at least 1");
+    return number;
 }
 
-// `LabelHypotheses` of arrays.
-class Batch {
+class LabelHypotheses {
 public:
-    Batch(const std::vector<size_t>& frames, size_t beam, const LabelScoring& scoring)
-        : frames_(frames), hypotheses_(frames, at_least_one(beam), scoring) {}
+    LabelHypotheses(const std::vector<size_t>& frames, size_t beam, const LabelScoring& scoring)
+        : frames_(frames), hypotheses_(frames, at_least_one("beam", beam), scoring) {}
 
     nb::object before() const { return by_utterance(hypotheses_.before()); }
     nb::object parents() const { return by_utterance(hypotheses_.parents()); }
 
     bool advance(Rows<double, 3> log_probs, Rows<float, 3> attention, std::optional<Rows<double, 3>> beside) {
         const size_t batch = frames_.size(), width = hypotheses_.width(), symbols = hypotheses_.symbols();
-        const auto are_rows = [&](const auto& rows) { return rows.shape(0) == batch && rows.shape(1) == width; };
-        const auto are_of_symbols = [&](const auto& rows) { return are_rows(rows) && rows.shape(2) == symbols; };
-        if (!are_of_symbols(log_probs) || (beside && !are_of_symbols(*beside)))
-            throw std::invalid_argument("expected log_probs, and scores beside them, [utterances, hypotheses, symbols]");
-        const size_t frames = attention.shape(2);
-        if (!are_rows(attention) || std::any_of(frames_.begin(), frames_.end(), [&](size_t own) { return own > frames; }))
-            throw std::invalid_argument("expected attention [utterances, hypotheses, frames]");
+        expect("log_probs", log_probs, {batch, width, symbols}, "[utterances, hypotheses, symbols]");
+        if (beside) expect("scores beside them", *beside, {batch, width, symbols}, "[utterances, hypotheses, symbols]");
+        const size_t frames = std::max(attention.shape(2), most_frames());
+        expect("attention", attention, {batch, width, frames}, "[utterances, hypotheses, frames]");
         const nb::gil_scoped_release released;
         return hypotheses_.advance({log_probs.data(), beside ? beside->data() : nullptr, attention.data(), frames});
     }
@@ -83,19 +95,20 @@ public:
     }
 
 private:
+    size_t most_frames() const { return frames_.empty() ? 0 : *std::max_element(frames_.begin(), frames_.end()); }
+
     nb::object by_utterance(const std::vector<int32_t>& values) const {
         return nb::cast(array_of(values)).attr("reshape")(frames_.size(), hypotheses_.width());
     }
 
     std::vector<size_t> frames_;
-    LabelHypotheses hypotheses_;
+    decoding::LabelHypotheses hypotheses_;
 };
 
-// `MonotonicHypotheses` of arrays.
-class Stream {
+class MonotonicHypotheses {
 public:
-    Stream(size_t symbols, size_t beam, std::optional<double> end_threshold)
-        : hypotheses_(symbols, at_least_one(beam), end_threshold) {}
+    MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold)
+        : hypotheses_(at_least_one("symbols", symbols), at_least_one("beam", beam), end_threshold) {}
 
     size_t offer() {
         hypotheses_.offer();
@@ -103,7 +116,7 @@ public:
     }
 
     nb::tuple attend(Rows<bool, 1> attends, Rows<double, 2> log_probs, Rows<double, 2> gains, int32_t frame) {
-        if (attends.shape(0) != hypotheses_.offered()) throw std::invalid_argument("expected attends [offered]");
+        expect("attends", attends, {hypotheses_.offered()}, "[offered]");
         const FrameChoice choice = hypotheses_.attend(attends.data(), checked(log_probs, gains), frame);
         return nb::make_tuple(array_of(choice.waits), array_of(choice.parents), array_of(choice.labels));
     }
@@ -116,18 +129,22 @@ public:
     void finish() { hypotheses_.finish(); }
 
     void rescore(const std::vector<double>& added) {
-        if (added.size() != hypotheses_.ended().size()) throw std::invalid_argument("expected a number for each");
+        const size_t ended = hypotheses_.ended().size();
+        if (added.size() != ended)
+            throw std::invalid_argument(std::to_string(added.size()) + " numbers: expected one for each of " +
+                                        std::to_string(ended) + " that have ended");
         hypotheses_.rescore(added);
     }
 
+    size_t labels() const { return hypotheses_.labels(); }
     nb::list waiting() const { return listed(hypotheses_.waiting()); }
     nb::list ended() const { return listed(hypotheses_.ended()); }
 
 private:
     SeekingRows checked(const Rows<double, 2>& log_probs, const Rows<double, 2>& gains) const {
-        for (const auto* rows : {&log_probs, &gains})
-            if (rows->shape(0) != hypotheses_.offered() || rows->shape(1) != hypotheses_.symbols())
-                throw std::invalid_argument("expected log_probs and gains [offered, symbols]");
+        const std::vector<size_t> shape{hypotheses_.offered(), hypotheses_.symbols()};
+        expect("log_probs", log_probs, shape, "[offered, symbols]");
+        expect("gains", gains, shape, "[offered, symbols]");
         return {log_probs.data(), gains.data()};
     }
 
@@ -138,7 +155,7 @@ private:
         return found;
     }
 
-    MonotonicHypotheses hypotheses_;
+    decoding::MonotonicHypotheses hypotheses_;
 };
 
 inline void bind_labels(nb::module_& m) {
@@ -153,22 +170,23 @@ inline void bind_labels(nb::module_& m) {
             },
             "gains"_a, "model_weight"_a, "most_gain"_a, "most_ahead"_a, "coverage_weight"_a, "coverage_threshold"_a,
             "end_threshold"_a.none());
-    nb::class_<Batch>(m, "LabelHypotheses")
+    nb::class_<LabelHypotheses>(m, "LabelHypotheses")
         .def(nb::init<const std::vector<size_t>&, size_t, const LabelScoring&>(), "frames"_a, "beam"_a, "scoring"_a)
-        .def_prop_ro("before", &Batch::before)
-        .def_prop_ro("parents", &Batch::parents)
-        .def("advance", &Batch::advance, "log_probs"_a, "attention"_a, "beside"_a.none())
-        .def("finish", &Batch::finish);
-    nb::class_<Stream>(m, "MonotonicHypotheses")
+        .def_prop_ro("before", &LabelHypotheses::before)
+        .def_prop_ro("parents", &LabelHypotheses::parents)
+        .def("advance", &LabelHypotheses::advance, "log_probs"_a, "attention"_a, "beside"_a.none())
+        .def("finish", &LabelHypotheses::finish);
+    nb::class_<MonotonicHypotheses>(m, "MonotonicHypotheses")
         .def(nb::init<size_t, size_t, std::optional<double>>(), "symbols"_a, "beam"_a, "end_threshold"_a.none())
-        .def("offer", &Stream::offer)
-        .def("attend", &Stream::attend, "attends"_a, "log_probs"_a, "gains"_a, "frame"_a)
-        .def("end", &Stream::end, "log_probs"_a, "gains"_a, "frame"_a)
-        .def("rest", &Stream::rest)
-        .def("finish", &Stream::finish)
-        .def("rescore", &Stream::rescore, "added"_a)
-        .def("waiting", &Stream::waiting)
-        .def("ended", &Stream::ended);
+        .def("offer", &MonotonicHypotheses::offer)
+        .def("attend", &MonotonicHypotheses::attend, "attends"_a, "log_probs"_a, "gains"_a, "frame"_a)
+        .def("end", &MonotonicHypotheses::end, "log_probs"_a, "gains"_a, "frame"_a)
+        .def("rest", &MonotonicHypotheses::rest)
+        .def("finish", &MonotonicHypotheses::finish)
+        .def("rescore", &MonotonicHypotheses::rescore, "added"_a)
+        .def_prop_ro("labels", &MonotonicHypotheses::labels)
+        .def("waiting", &MonotonicHypotheses::waiting)
+        .def("ended", &MonotonicHypotheses::ended);
 }
 
 }  // namespace sonorant::decoding::bindings

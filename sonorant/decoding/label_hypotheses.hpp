@@ -55,9 +55,18 @@ public:
     const EndedLabels& ended() const { return ended_; }
     std::vector<HeardLabel> spelt(const Ended& ended) const { return labels_.chain(ended.labels); }
 
+    // Throws std::invalid_argument for NaN in a row of an open hypothesis.
+    void refuse_nan(const LabelRows& rows) const {
+        const size_t values = open_.size() * scoring_->symbols();
+        const std::string label = std::to_string(length_);
+        if (has_nan(rows.log_probs, values))
+            throw std::invalid_argument("log_probs of label " + label + " have NaN values");
+        if (rows.beside && has_nan(rows.beside, values))
+            throw std::invalid_argument("scores beside the decoder's have NaN values at label " + label);
+    }
+
     // Ends the open hypotheses that may, and extends them by a label: writes the last label of each, and the hypothesis
-    // that it extends. None is open any more where none can come before the `beam` that have ended. Throws
-    // std::invalid_argument for NaN.
+    // that it extends. None is open any more where none can come before the `beam` that have ended.
     void advance(const LabelRows& rows, int32_t* before, int32_t* parents) {
         Highest highest(beam_);
         const size_t labels = scoring_->labels();
@@ -87,14 +96,10 @@ private:
     void gain(const LabelRows& rows, size_t hypothesis) {
         const size_t symbols = scoring_->symbols();
         const double* log_probs = rows.log_probs + hypothesis * symbols;
-        if (has_nan(log_probs, symbols))
-            throw std::invalid_argument("log_probs of label " + std::to_string(length_) + " have NaN values");
         gains_.resize(symbols);
         for (size_t y = 0; y < symbols; ++y) gains_[y] = log_probs[y] + scoring_->gains[y];
         if (!rows.beside) return;
         const double* beside = rows.beside + hypothesis * symbols;
-        if (has_nan(beside, symbols))
-            throw std::invalid_argument("scores beside the decoder's have NaN values at label " + std::to_string(length_));
         for (size_t y = 0; y < symbols; ++y) gains_[y] += scoring_->model_weight * beside[y];
     }
 
@@ -120,7 +125,7 @@ private:
         for (const auto& [score, index] : chosen) {
             const size_t parent = index / scoring_->labels(), label = index % scoring_->labels();
             const float* attention = rows.attention + parent * rows.frames;
-            const auto peak = std::max_element(attention, attention + rows.frames) - attention;
+            const auto peak = std::max_element(attention, attention + frames_) - attention;
             const HeardLabel heard{static_cast<int32_t>(label), static_cast<int32_t>(peak)};
             *before++ = heard.label;
             *parents++ = static_cast<int32_t>(parent);
@@ -158,18 +163,17 @@ public:
     const std::vector<int32_t>& before() const { return before_; }
     const std::vector<int32_t>& parents() const { return parents_; }
 
-    // Takes rows of all hypotheses, as of the first utterance; returns whether any is open still.
-    bool advance(LabelRows rows) {
+    // rows: those of the first utterance, which the others' follow. Returns whether any hypothesis is open still. Throws
+    // std::invalid_argument for NaN, and has changed nothing.
+    bool advance(const LabelRows& rows) {
+        for (size_t i = 0; i < utterances_.size(); ++i) utterances_[i].refuse_nan(rows_of(i, rows));
         const size_t width = std::min(beam_, width_ * scoring_.labels());
         before_.assign(utterances_.size() * width, 0);
         parents_.assign(utterances_.size() * width, 0);
         bool open = false;
         for (size_t i = 0; i < utterances_.size(); ++i) {
-            utterances_[i].advance(rows, before_.data() + i * width, parents_.data() + i * width);
+            utterances_[i].advance(rows_of(i, rows), before_.data() + i * width, parents_.data() + i * width);
             open = open || utterances_[i].open();
-            rows.log_probs += width_ * symbols();
-            if (rows.beside) rows.beside += width_ * symbols();
-            rows.attention += width_ * rows.frames;
         }
         width_ = width;
         return open;
@@ -180,6 +184,12 @@ public:
     }
 
 private:
+    LabelRows rows_of(size_t utterance, const LabelRows& rows) const {
+        const size_t first = utterance * width_, values = first * symbols();
+        const double* beside = rows.beside ? rows.beside + values : nullptr;
+        return {rows.log_probs + values, beside, rows.attention + first * rows.frames, rows.frames};
+    }
+
     size_t beam_, width_ = 1;
     LabelScoring scoring_;
     std::vector<UtteranceLabels> utterances_;

@@ -38,11 +38,13 @@ struct FrameChoice {
 
 class MonotonicHypotheses {
 public:
+    // symbols, beam: at least 1.
     MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold)
         : symbols_(symbols), beam_(beam), end_threshold_(end_threshold), waiting_{{0.0, 0.0, NONE}}, ended_(beam) {}
 
     size_t symbols() const { return symbols_; }
     size_t offered() const { return offered_.size(); }
+    size_t labels() const { return labels_.size(); }  // in memory
     const std::vector<Seeking>& waiting() const { return waiting_; }
     const std::vector<Ended>& ended() const { return ended_.best(); }
     std::vector<HeardLabel> spelt(uint32_t labels) const { return labels_.chain(labels); }
@@ -53,15 +55,18 @@ public:
         if (labels_.size() > kept_limit_) forget();
     }
 
-    // Ends and extends those that attend to the frame that they are offered. Throws std::invalid_argument for NaN.
+    // Ends and extends those that attend to the frame that they are offered. Throws std::invalid_argument for NaN in a row
+    // of theirs, and has changed nothing.
     FrameChoice attend(const bool* attends, const SeekingRows& rows, int32_t frame) {
+        for (size_t i = 0; i < offered_.size(); ++i)
+            if (attends[i]) refuse_nan(i, rows, frame);
         std::vector<int64_t> row_of;  // of each that waits
         const size_t waited = waiting_.size();
         for (size_t row = 0; row < waited; ++row) row_of.push_back(static_cast<int64_t>(row));
         Highest longer(beam_);
         for (size_t i = 0; i < offered_.size(); ++i) {
             if (attends[i]) {
-                end(i, rows, frame);
+                end(i, rows);
                 for (size_t label = 0; label + 1 < symbols_; ++label) gains_[label] += offered_[i].score;
                 longer.offer(gains_.data(), symbols_ - 1, i * (symbols_ - 1));
             } else {
@@ -72,9 +77,10 @@ public:
         return prune(row_of, std::move(longer).ranked(), rows, frame);
     }
 
-    // Ends all that are offered the frame. Throws std::invalid_argument for NaN.
+    // Ends all that are offered the frame. Throws std::invalid_argument for NaN, and has changed nothing.
     void end(const SeekingRows& rows, int32_t frame) {
-        for (size_t i = 0; i < offered_.size(); ++i) end(i, rows, frame);
+        for (size_t i = 0; i < offered_.size(); ++i) refuse_nan(i, rows, frame);
+        for (size_t i = 0; i < offered_.size(); ++i) end(i, rows);
     }
 
     // Lets those that are still offered the frame wait for the next one.
@@ -95,10 +101,13 @@ public:
 private:
     static constexpr size_t KEPT_AT_LEAST = 1024;
 
-    void end(size_t hypothesis, const SeekingRows& rows, int32_t frame) {
-        const double *log_probs = rows.log_probs + hypothesis * symbols_, *added = rows.gains + hypothesis * symbols_;
-        if (has_nan(log_probs, symbols_))
+    void refuse_nan(size_t hypothesis, const SeekingRows& rows, int32_t frame) const {
+        if (has_nan(rows.log_probs + hypothesis * symbols_, symbols_))
             throw std::invalid_argument("log_probs of a label at encoded frame " + std::to_string(frame) + " have NaN values");
+    }
+
+    void end(size_t hypothesis, const SeekingRows& rows) {
+        const double *log_probs = rows.log_probs + hypothesis * symbols_, *added = rows.gains + hypothesis * symbols_;
         gains_.resize(symbols_);
         for (size_t y = 0; y < symbols_; ++y) gains_[y] = log_probs[y] + added[y];
         const Seeking& of = offered_[hypothesis];
@@ -138,7 +147,7 @@ private:
     void forget() {
         std::vector<uint32_t*> used;
         for (Seeking& one : offered_) used.push_back(&one.labels);
-        ended_.name(used);
+        ended_.add_chains_to(used);
         labels_.keep(used);
         kept_limit_ = std::max(KEPT_AT_LEAST, 2 * labels_.size());
     }

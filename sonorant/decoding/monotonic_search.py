@@ -15,7 +15,7 @@ What fusion adds stands beside the probabilities above, in the comparison of pre
 CTC rescores the hypotheses that have ended, where it has a weight w: log P(y | x) is (1 - w) times that of the heads +
 w times that of CTC (Watanabe 2017, rescoring). Nothing but the beam, in which CTC has no voice, and that bound
 approximates. A hypothesis may end only where `ended_labels.hpp` says; probabilities are those among the hypotheses that
-are left. What the decoder's states are not is compiled: `monotonic_hypotheses.hpp`.
+are left. All but the decoder's states is compiled: `monotonic_hypotheses.hpp`.
 """
 
 from collections.abc import Iterator
@@ -88,7 +88,10 @@ class MonotonicSearch:
         return self._frames
 
     def push(self, outputs: NDArray[np.floating[Any]]) -> None:
-        """Search the next encoded frames [frames, size]; raises BadLogProbs for NaN, and after `finish`."""
+        """Search the next encoded frames [frames, size]; raises BadLogProbs for NaN, and after `finish`.
+
+        NaN of decoder or language model ends the search.
+        """
         if self._finished:
             raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
         if np.isnan(outputs).any():
@@ -96,14 +99,18 @@ class MonotonicSearch:
         encoded = outputs.astype(np.float32)
         if self._ctc_weight:
             self._encoded.append(encoded)
+        self._finished = True  # unless all goes well
         for frame in encoded:
             before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
             self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
             self._offer(Heard(self._window, self._frames + 1, over=False))
             self._frames += 1
+        self._finished = False
 
     def finish(self) -> None:
-        """End the utterance: what still waits attends to nothing."""
+        """End the utterance: what still waits attends to nothing. More calls change nothing."""
+        if self._finished:
+            return
         self._finished = True
         if self._window is not None:
             self._offer(Heard(self._window, self._frames, over=True))
@@ -161,10 +168,12 @@ class MonotonicSearch:
 
     def _rescore(self) -> None:
         """Give joint CTC its part of what has ended; all stay as they are if CTC can spell none."""
+        ended = self._hypotheses.ended()
+        if not ended:
+            return
         (frames,) = self._decoder.frame_log_probs([np.concatenate(self._encoded)])
         if np.isnan(frames).any():
             raise BadLogProbs("log_probs by frame have NaN values")
-        ended = self._hypotheses.ended()
         of_ctc = [ctc_log_prob(frames, labels) for labels, *_ in ended]
         own = [log_prob for *_, log_prob in ended]
         self._hypotheses.rescore([self._ctc_weight * (a - b) for a, b in zip(of_ctc, own, strict=True)])
@@ -172,7 +181,7 @@ class MonotonicSearch:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Name what a decoder may not give."""
+    """Raise BadLogProbs for what the kernel refuses."""
     try:
         yield
     except ValueError as error:

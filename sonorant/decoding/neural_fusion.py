@@ -75,4 +75,4 @@ class FusedLabels:
         of_model, of_beside = zip(*states, strict=True)
         log_probs, after = self._fusion.model.extend(before, of_model)
         gains, beside = self._beside.extend(before, of_beside)
-        return self._fusion.alpha * log_probs + gains, list(zip(after, beside, strict=True))
+        return self._fusion.alpha * log_probs.astype(np.float64) + gains, list(zip(after, beside, strict=True))

@@ -210,6 +210,66 @@ def test_of_equals_the_shortest_and_lowest_are_kept_in_their_order(symbols, beam
     assert [one.labels for one in found] == list(itertools.islice(every, beam))
 
 
+@given(st.integers(130, 300), seeds, st.integers(1, 5))
+@settings(max_examples=5, deadline=None)
+def test_a_narrow_beam_finds_the_best_of_many_labels(symbols, seed, beam):
+    table = Table(symbols, seed)
+    (found,) = LabelBeam(table, symbols - 1, beam).search([utterance(0)])
+    assert [one.score for one in found] == pytest.approx(narrow(table, Scoring(), 0, beam)[:beam], abs=1e-6)
+
+
+class Counted(Table):
+    """Has a label's row by its place, the end last, whatever came before; counts its calls."""
+
+    def __init__(self, rows, frames):
+        super().__init__(len(rows[0]), seed=0)
+        self.rows, self.frames, self.calls = rows, frames, 0
+
+    def row(self, number, labels):
+        with np.errstate(divide="ignore"):
+            return np.log(self.rows[min(len(labels), len(self.rows) - 1)]), np.eye(self.frames)[0]
+
+    def next(self, before, parents, state):
+        self.calls += 1
+        return super().next(before, parents, state)
+
+    def search(self, scoring, beam=1, utterances=1):
+        return LabelBeam(self, self.symbols - 1, beam, scoring).search([np.zeros((self.frames, 1))] * utterances)
+
+
+def test_an_open_hypothesis_goes_on_while_its_labels_may_gain_more_than_it_lacks():
+    table = Counted([[0.007, 0.993], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], 3)
+    ((best,),) = table.search(Scoring(length_bonus=3.0))
+    assert best.labels == (0, 0, 0)
+    assert best.score == pytest.approx(math.log(0.007 * 0.9**3) + 9)
+
+
+def test_the_search_is_over_where_no_open_hypothesis_can_come_before_what_has_ended():
+    table = Counted([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], 200)
+    ((best,),) = table.search(Scoring(end_threshold=1.5))
+    assert best.labels == (0, 0)
+    assert table.calls == 3
+
+
+def test_hypotheses_that_cannot_be_are_none():
+    assert Counted([[1.0, 0.0]], 4).search(Scoring(), beam=3, utterances=2) == [[], []]
+    ((best,),) = Counted([[0.0, 0.0, 1.0]], 4).search(Scoring(), beam=3)
+    assert (best.labels, best.score) == ((), 0.0)
+
+
+def test_what_a_decoder_says_of_an_utterance_that_is_over_has_no_meaning():
+    class Over(Table):
+        def row(self, number, labels):
+            log_probs, weights = super().row(number, labels)
+            return np.full(self.symbols, np.nan) if number == 0 and len(labels) > 3 else log_probs, weights
+
+    batch = [utterance(0), utterance(2)]  # of 3 and 5 frames
+    assert len(batch[0]) == 3
+    scoring = Scoring(length_bonus=8.0)
+    found, expected = (LabelBeam(table(4, 1), 3, 4, scoring).search(batch) for table in (Over, Table))
+    assert found == expected
+
+
 class Certain(Table):
     """Says the labels of a text with probability 1, one frame each."""
 

@@ -218,7 +218,10 @@ def test_work_for_a_frame_does_not_grow_with_the_audio():
 
 
 class Reader:
-    """Says a text, a label a frame; a state is a number. rivals: probability of the label above each, which may be it."""
+    """Says a text, a label a frame; a state is a number.
+
+    rivals: probability of the label above that of the text, by its place, the last one's for all that follow.
+    """
 
     window = 1
 
@@ -250,6 +253,7 @@ def test_labels_of_a_long_utterance_stay_while_those_that_no_hypothesis_has_go()
     for first in range(0, len(LONG), 500):
         search.push(np.zeros((500, 1), np.float32))
         assert list(search.hypotheses()[0].units) == LONG[: first + 500]
+    assert search._hypotheses.labels < 2 * len(LONG)  # of 9,000 that the beam has had
     search.finish()
     best, *others = search.hypotheses(3)
     assert list(best.units) == LONG
@@ -262,6 +266,29 @@ def test_labels_of_what_has_ended_long_ago_stay():
     search.push(np.zeros((len(LONG), 1), np.float32))
     search.finish()
     assert [one.units for one in search.hypotheses(3)] == [(), (LONG[0],), ((LONG[0] + 1) % END,)]
+
+
+def test_the_one_that_came_nearest_to_its_end_long_ago_is_the_result_where_none_may_end():
+    search = MonotonicSearch(Reader(LONG, [0.2] * 5 + [0.44, 0.2]), WORDS, 0.5, 3, end_threshold=1.5)
+    search.push(np.zeros((len(LONG) - 10, 1), np.float32))
+    search.finish()
+    (nearest,) = search.hypotheses(3)
+    assert list(nearest.units) == LONG[:5]
+
+
+def test_nan_of_a_decoder_ends_the_search():
+    class Broken(Table):
+        def row(self, labels, window):
+            return super().row(labels, window) * (np.nan if window[-1] == 3 else 1)
+
+    search = MonotonicSearch(Broken(8, 0.6), WORDS, 0.5, 3)
+    with pytest.raises(BadLogProbs, match="encoded frame 3 have NaN"):
+        search.push(np.arange(6, dtype=np.float32)[:, np.newaxis])
+    found = search.hypotheses(3)
+    with pytest.raises(BadLogProbs, match="after finish"):
+        search.push(np.zeros((1, 1), np.float32))
+    search.finish()
+    assert search.hypotheses(3) == found
 
 
 def test_an_utterance_without_frames_is_empty():

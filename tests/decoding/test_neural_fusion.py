@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rigs.made_up_lm import MadeUp
 
 from sonorant.decoding import BadLogProbs, LabelBeam, NeuralFusion, Prior, Scorer, Scoring
+from sonorant.decoding.kernels import LabelScorer
 from sonorant.decoding.label_gains import LabelGains
 from sonorant.decoding.scorer import WrongVocabulary, load_scorer
 from sonorant.decoding.section import DecodingRecipe
@@ -127,3 +128,29 @@ def test_a_folder_is_loaded_as_a_neural_model(tmp_path):
     unknown = DecodingRecipe.model_validate({"lm": {"path": "lm", "unknown": -3.0}})
     with pytest.raises(BadRecipe, match=r"decoding\.lm\.unknown=-3\.0: lm knows all units"):
         load_scorer(WORDS, unknown, TextRecipe(), tmp_path, lambda path: MadeUp(WORDS, 1))
+
+
+@KINDS
+@given(seed=seeds, alpha=alphas, beta=betas)
+@settings(max_examples=20, deadline=None)
+def test_sequences_of_any_lengths_gain_what_a_batch_of_them_gains(units, seed, alpha, beta):
+    fusion = (
+        Scorer(units, neural=NeuralFusion(MadeUp(units, seed), units, alpha, beta)).with_phrases({"a": 2.0}).by_label
+    )
+    model, batch = fusion.model, fusion.model.begin(1)
+    state, before, parents = model.first_state(), np.array([[units.size]], np.int32), np.zeros((1, 1), np.int32)
+    for label in (units.size, 0, 1, 1, 0):
+        before[0, 0] = label
+        expected, batch = model.next(before, parents, batch)
+        gains, (_, state) = model.extend([units.size, label], [model.first_state(), state])
+        np.testing.assert_allclose(gains[1], expected[0, 0], rtol=1e-6, atol=1e-6)
+
+
+def test_a_sequence_without_a_state_is_refused():
+    scorer = Scorer(WORDS, neural=NeuralFusion(MadeUp(WORDS, 1), WORDS, 0.5, 0.0)).with_phrases({"a": 2.0})
+    kernel = LabelScorer(scorer.kernel)
+    for states in ([], [kernel.begin(2)]):
+        with pytest.raises(ValueError, match="a label and a state for each"):
+            kernel.extend([0], states)
+    with pytest.raises(IndexError):
+        kernel.extend([9], [kernel.first_state()])
