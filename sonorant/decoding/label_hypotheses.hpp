@@ -139,7 +139,7 @@ private:
     Chains<HeardLabel> labels_;
     std::vector<Open> open_;  // best first
     EndedLabels ended_;
-    std::vector<double> gains_;
+    std::vector<double> gains_;  // of each symbol, of the hypothesis that `gain` was called for last
 };
 
 // The hypotheses of a batch, [utterances, width], all of as many labels.

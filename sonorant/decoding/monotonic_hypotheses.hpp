@@ -157,7 +157,7 @@ private:
     Chains<HeardLabel> labels_;
     std::vector<Seeking> waiting_, offered_;
     EndedLabels ended_;
-    std::vector<double> gains_;
+    std::vector<double> gains_;  // of each symbol, of the hypothesis that `end` was called for last
     size_t kept_limit_ = KEPT_AT_LEAST;
 };
 

@@ -77,7 +77,7 @@ class MonotonicSearch:
         self._encoded: list[NDArray[np.float32]] = []  # all frames, for joint CTC
         self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
         self._frames = 0
-        self._finished = False
+        self._finished = self._failed = False
         self._hypotheses = MonotonicHypotheses(units.size + 1, beam, end_threshold)
         first = np.array([units.size], np.int32)
         self._waiting = _Rows(decoder.seek(first, decoder.begin()), self._gains.begin())
@@ -90,7 +90,7 @@ class MonotonicSearch:
     def push(self, outputs: NDArray[np.floating[Any]]) -> None:
         """Search the next encoded frames [frames, size]; raises BadLogProbs for NaN, and after `finish`.
 
-        NaN of decoder or language model ends the search.
+        Where decoder or language model fail, the search has, and so do later calls of `push` and `finish`.
         """
         if self._finished:
             raise BadLogProbs("frames after finish(): a search is for one utterance; make a new one")
@@ -99,24 +99,33 @@ class MonotonicSearch:
         encoded = outputs.astype(np.float32)
         if self._ctc_weight:
             self._encoded.append(encoded)
-        self._finished = True  # unless all goes well
-        for frame in encoded:
-            before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
-            self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
-            self._offer(Heard(self._window, self._frames + 1, over=False))
-            self._frames += 1
-        self._finished = False
+        with self._whole():
+            for frame in encoded:
+                before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
+                self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
+                self._offer(Heard(self._window, self._frames + 1, over=False))
+                self._frames += 1
 
     def finish(self) -> None:
-        """End the utterance: what still waits attends to nothing. More calls change nothing."""
+        """End the utterance: what still waits attends to nothing. More calls change nothing; raises BadLogProbs."""
         if self._finished:
             return
+        with self._whole():
+            if self._window is not None:
+                self._offer(Heard(self._window, self._frames, over=True))
+            self._hypotheses.finish()
+            if self._encoded:
+                self._rescore()
         self._finished = True
-        if self._window is not None:
-            self._offer(Heard(self._window, self._frames, over=True))
-        self._hypotheses.finish()
-        if self._encoded:
-            self._rescore()
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Let the search have failed if what is done in it does: hypotheses and their rows no longer agree."""
+        if self._failed:
+            raise BadLogProbs("this search has failed: what it has found is not that of its frames; make a new one")
+        self._failed = True
+        yield
+        self._failed = False
 
     def hypotheses(self, n: int = 1, *, words: bool = True) -> list[Hypothesis]:
         """Return the `n` most probable transcripts so far, best first, with or without `words`; never empty."""

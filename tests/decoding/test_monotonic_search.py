@@ -144,7 +144,12 @@ def test_joint_ctc_has_no_voice_in_interim_results_and_refuses_nan():
         search.push(frames)
     assert broken.hypotheses(4) == plain.hypotheses(4)
     plain.finish()
+    found = plain.hypotheses(4)
+    plain.finish()
+    assert plain.hypotheses(4) == found
     with pytest.raises(BadLogProbs, match="by frame have NaN"):
+        broken.finish()
+    with pytest.raises(BadLogProbs, match="this search has failed"):
         broken.finish()
 
 
@@ -276,7 +281,7 @@ def test_the_one_that_came_nearest_to_its_end_long_ago_is_the_result_where_none_
     assert list(nearest.units) == LONG[:5]
 
 
-def test_nan_of_a_decoder_ends_the_search():
+def test_a_search_that_has_failed_does_not_end_as_if_it_had_heard_all():
     class Broken(Table):
         def row(self, labels, window):
             return super().row(labels, window) * (np.nan if window[-1] == 3 else 1)
@@ -284,11 +289,11 @@ def test_nan_of_a_decoder_ends_the_search():
     search = MonotonicSearch(Broken(8, 0.6), WORDS, 0.5, 3)
     with pytest.raises(BadLogProbs, match="encoded frame 3 have NaN"):
         search.push(np.arange(6, dtype=np.float32)[:, np.newaxis])
-    found = search.hypotheses(3)
-    with pytest.raises(BadLogProbs, match="after finish"):
-        search.push(np.zeros((1, 1), np.float32))
-    search.finish()
-    assert search.hypotheses(3) == found
+    for _ in range(2):
+        with pytest.raises(BadLogProbs, match="this search has failed"):
+            search.push(np.zeros((1, 1), np.float32))
+        with pytest.raises(BadLogProbs, match="this search has failed"):
+            search.finish()
 
 
 def test_an_utterance_without_frames_is_empty():
