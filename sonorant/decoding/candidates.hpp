@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -52,14 +51,27 @@ inline __attribute__((always_inline)) void group_maxima(const Real* row, size_t 
 FAST inline void maxima(const float* row, size_t size, float* largest) { group_maxima(row, size, largest); }
 FAST inline void maxima(const double* row, size_t size, double* largest) { group_maxima(row, size, largest); }
 
+// The `rank`th highest of LANES values: the least of those that fewer than `rank` are above.
+template <class Real>
+inline __attribute__((always_inline)) Real ranked(const Real* values, size_t rank) {
+    int above[LANES] = {};
+    for (size_t other = 0; other < LANES; ++other)
+        for (size_t lane = 0; lane < LANES; ++lane) above[lane] += values[other] > values[lane];
+    Real least = std::numeric_limits<Real>::infinity();
+    for (size_t lane = 0; lane < LANES; ++lane)
+        if (above[lane] < static_cast<int>(rank)) least = std::min(least, values[lane]);
+    return least;
+}
+FAST inline float highest(const float* values, size_t rank) { return ranked(values, rank); }
+FAST inline double highest(const double* values, size_t rank) { return ranked(values, rank); }
+
 // A value that at least `most` of a row's are not below: that many groups have one.
 template <class Real>
 Real reached_by(const Real* row, size_t size, size_t most) {
     if (most > LANES || size < 4 * LANES) return -std::numeric_limits<Real>::infinity();
     Real largest[LANES];
     maxima(row, size, largest);
-    std::nth_element(largest, largest + most - 1, largest + LANES, std::greater<>());
-    return largest[most - 1];
+    return highest(largest, most);
 }
 
 template <class Real>

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,14 @@
 #include "spelling.hpp"
 
 namespace sonorant::decoding {
+
+// A word that has begun and not ended.
+struct OpenWord {
+    uint64_t letters = NO_LETTERS;  // hash of its spelling
+    double ahead = 0;               // anticipated gain
+    lm::Word word = lm::UNKNOWN;    // of the model, that it would end as
+    bool possible = true;           // some word of the model begins like it
+};
 
 // Shallow fusion with an n-gram model, of words or of units.
 class Ngram {
@@ -32,7 +39,6 @@ public:
     double beta() const { return beta_; }
     lm::State begin() const { return model_->begin(); }
     lm::Word word(int32_t unit) const { return of_unit_[unit]; }
-    lm::Word word(const std::string& text) const { return model_->index(text); }
 
     // α log P(word | state), and the state after it.
     double score(const lm::State& state, lm::Word word, lm::State& next) const {
@@ -47,10 +53,15 @@ public:
         return model_->end_word() == lm::UNKNOWN ? 0 : score(state, model_->end_word(), next);
     }
 
-    // Anticipated gain of an open word with the letters; the largest and the least of any letters.
-    double ahead(uint64_t letters) const { return scored(lookahead_->best(letters)); }
+    // The open word with the letters.
+    OpenWord open_word(uint64_t letters) const {
+        if (const Beginning* found = lookahead_->find(letters)) return {letters, scored(found->log10), found->word, true};
+        return {letters, least_ahead(), lm::UNKNOWN, false};
+    }
+
+    // The largest and the least that any open word is anticipated to gain.
     double most_ahead() const { return scored(lookahead_->best()); }
-    double least_ahead() const { return scored(lookahead_->unknown()); }  // no more letters change it
+    double least_ahead() const { return scored(lookahead_->unknown()); }
 
 private:
     double scored(float log10) const { return alpha_ * log10 * M_LN10 + beta_; }
@@ -73,10 +84,9 @@ struct Context {
     double factor;          // of the prefix's last unit
     lm::State state;        // after the last word that was scored
     lm::State closed;       // after the open word; valid once `closing` is
-    double closing;         // gain of the open word's end, less `ahead`; NaN: not computed yet
+    double closing;         // gain of the open word's end, less what was anticipated; NaN: not computed yet
     double closing_factor;  // its exponential; likewise
-    double ahead;           // anticipated gain of the open word
-    uint64_t letters;       // hash of its spelling
+    OpenWord word;          // if one is open
     uint32_t phrases;       // state of the automaton
     bool open;              // a word has begun and not ended
 };
@@ -91,7 +101,7 @@ public:
         if (phrases_) most_new_ = most_phrases_ = factor_of(phrases_->most_gain());
         most_new_ *= factor_of(std::max(0.0, of_words_ ? ngram_->most_ahead() : beta_));
         if (!of_words_) return;
-        for (const Unit& unit : spelling) begins_.push_back(factor_of(ahead({}, unit)));
+        for (const Unit& unit : spelling) begins_.push_back(factor_of(open_word({}, unit).ahead));
     }
 
     // The most that a hypothesis gains for each further unit, and once beside: its open word may turn out likelier than
@@ -112,29 +122,26 @@ public:
     }
 
     // No unit that starts a word has a larger factor than the first, and no other one than the second.
-    template <class Spell>
-    std::pair<double, double> largest_factors(Context& context, const Spell& spell) const {
+    std::pair<double, double> largest_factors(Context& context) const {
         if (!of_words_) return {most_new_, most_new_};
         // By more units of an open word nothing is gained: the words that begin like it become fewer.
-        return {most_new_ * closing_factor(context, spell), context.open ? most_phrases_ : most_new_};
+        return {most_new_ * closing_factor(context), context.open ? most_phrases_ : most_new_};
     }
 
     // Factor of a prefix's probability by one more unit.
-    template <class Spell>
-    double factor(Context& context, int32_t unit, const Spell& spell) const {
+    double factor(Context& context, int32_t unit) const {
         const bool starts_word = (*spelling_)[unit].starts_word;
-        if (!phrases_ && !begins_.empty() && starts_word) return closing_factor(context, spell) * begins_[unit];
-        return factor_of(gain(context, unit, spell));
+        if (!phrases_ && !begins_.empty() && starts_word) return closing_factor(context) * begins_[unit];
+        return factor_of(gain(context, unit));
     }
 
     // What a prefix gains by one more unit, a natural logarithm. A word is scored when it is complete: with the unit, if
     // each is a word of the model, else when the next word begins.
-    template <class Spell>
-    double gain(Context& context, int32_t unit, const Spell& spell) const {
+    double gain(Context& context, int32_t unit) const {
         double total = 0;
         if (of_words_) {
             const Unit& spelt = (*spelling_)[unit];
-            total += (spelt.starts_word ? close(context, spell) : -context.ahead) + ahead(context, spelt);
+            total += (spelt.starts_word ? close(context) : -context.word.ahead) + open_word(context, spelt).ahead;
         } else if (ngram_) {
             lm::State next;
             total += ngram_->score(context.state, ngram_->word(unit), next) + word_begins(context, unit);
@@ -153,8 +160,7 @@ public:
         next.open = word_open_after(context.open, spelt);
         if (of_words_) {
             next.state = spelt.starts_word && context.open ? context.closed : context.state;
-            next.letters = letters(context, spelt);
-            next.ahead = ahead(context, spelt);
+            next.word = open_word(context, spelt);
         } else if (ngram_) {
             ngram_->score(context.state, ngram_->word(unit), next.state);
         }
@@ -163,10 +169,9 @@ public:
     }
 
     // What a prefix gains by the end of the utterance.
-    template <class Spell>
-    double finish(Context& context, const Spell& spell) const {
+    double finish(Context& context) const {
         double total = 0;
-        if (of_words_) total += close(context, spell);
+        if (of_words_) total += close(context);
         if (ngram_) total += ngram_->end(of_words_ && context.open ? context.closed : context.state);
         if (neural_) total += follows(context, spelling_->size());
         if (phrases_) total += phrases_->finish(context.phrases, context.open);
@@ -174,33 +179,29 @@ public:
     }
 
 private:
-    template <class Spell>
-    double close(Context& context, const Spell& spell) const {
+    double close(Context& context) const {
         if (!context.open) return 0;
         if (std::isnan(context.closing)) {
-            const double scored = ngram_->score(context.state, ngram_->word(spell()), context.closed);
-            context.closing = scored + ngram_->beta() - context.ahead;
+            const double scored = ngram_->score(context.state, context.word.word, context.closed);
+            context.closing = scored + ngram_->beta() - context.word.ahead;
         }
         return context.closing;
     }
 
-    template <class Spell>
-    double closing_factor(Context& context, const Spell& spell) const {
-        if (std::isnan(context.closing_factor)) context.closing_factor = factor_of(close(context, spell));
+    double closing_factor(Context& context) const {
+        if (std::isnan(context.closing_factor)) context.closing_factor = factor_of(close(context));
         return context.closing_factor;
     }
 
     // Limited, so that no probability vanishes or overflows.
     static double factor_of(double gain) { return gain == 0 ? 1 : std::exp(std::clamp(gain, -MOST_GAIN, MOST_GAIN)); }
 
-    // Spelling of the open word after one more unit, and what it is anticipated to gain.
-    uint64_t letters(const Context& context, const Unit& unit) const {
-        return spell_on(context.open && !unit.starts_word ? context.letters : NO_LETTERS, unit.text);
-    }
-    double ahead(const Context& context, const Unit& unit) const {
-        if (!word_open_after(context.open, unit)) return 0;
-        const bool is_unknown = context.open && !unit.starts_word && context.ahead == ngram_->least_ahead();
-        return is_unknown ? context.ahead : ngram_->ahead(letters(context, unit));
+    // The open word after one more unit.
+    OpenWord open_word(const Context& context, const Unit& unit) const {
+        if (!word_open_after(context.open, unit)) return {};
+        const bool goes_on = context.open && !unit.starts_word;
+        if (goes_on && !context.word.possible) return context.word;
+        return ngram_->open_word(spell_on(goes_on ? context.word.letters : NO_LETTERS, unit.text));
     }
 
     // α log P(symbol | prefix), if it is known.

@@ -3,23 +3,16 @@
 
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "fusion.hpp"
 
 namespace sonorant::decoding {
 
-// An open hypothesis: what determines its gains, and the letters of its open word.
-struct OpenLabels {
-    Context context;
-    std::string word;
-};
-
-// The open hypotheses of a batch, [utterances, hypotheses].
+// What determines the gains of the open hypotheses of a batch, [utterances, hypotheses].
 struct LabelState {
     size_t hypotheses;
-    std::vector<OpenLabels> open;
+    std::vector<Context> open;
 };
 
 class LabelFusion {
@@ -30,7 +23,7 @@ public:
     const Fusion& fusion() const { return *fusion_; }
 
     LabelState begin(size_t batch) const {
-        return {1, std::vector<OpenLabels>(batch, {fusion_->start(), {}})};
+        return {1, std::vector<Context>(batch, fusion_->start())};
     }
 
     // Writes the natural logarithm that each symbol gains, [utterances, hypotheses, symbols], to `gains`; returns the
@@ -51,17 +44,14 @@ public:
 
 private:
     // The end stands before the first label, and changes nothing.
-    OpenLabels extended(const OpenLabels& labels, int32_t symbol) const {
-        if (static_cast<size_t>(symbol) + 1 == symbols()) return labels;
-        const Unit& unit = (*spelling_)[symbol];
-        return {fusion_->after(labels.context, symbol), unit.starts_word ? unit.text : labels.word + unit.text};
+    Context extended(const Context& context, int32_t symbol) const {
+        return static_cast<size_t>(symbol) + 1 == symbols() ? context : fusion_->after(context, symbol);
     }
 
-    void write(OpenLabels& labels, double* gains) const {
-        const auto spell = [&] { return labels.word; };
+    void write(Context& context, double* gains) const {
         for (size_t unit = 0; unit + 1 < symbols(); ++unit)
-            gains[unit] = fusion_->gain(labels.context, static_cast<int32_t>(unit), spell);
-        gains[symbols() - 1] = fusion_->finish(labels.context, spell);
+            gains[unit] = fusion_->gain(context, static_cast<int32_t>(unit));
+        gains[symbols() - 1] = fusion_->finish(context);
     }
 
     const Spelling* spelling_;

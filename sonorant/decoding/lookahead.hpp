@@ -3,6 +3,8 @@
 // Scoring words at their ends alone leads to words without end. With look-ahead (Ortmanns et al. 1996,
 // "Language-Model Look-Ahead for Large Vocabulary Speech Recognition", here with unigrams) the score of an open word is
 // anticipated, and replaced by the true one at its end: it guides the beam, and changes no final score.
+//
+// Letters are known by a 64-bit hash, as n-grams are (../lm/ngram.hpp): no spelling is written out or compared.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +23,13 @@ inline uint64_t spell_on(uint64_t letters, std::string_view text) {
     return letters;
 }
 
+// What words begin with some letters: the likeliest one's log10, and the word that ends with them, or UNKNOWN.
+struct Beginning {
+    uint64_t key = 0;
+    float log10 = 0;
+    lm::Word word = lm::UNKNOWN;
+};
+
 class Lookahead {
 public:
     // unknown: log10 added for a word outside the vocabulary.
@@ -31,34 +40,35 @@ public:
         while (8 * filter_.size() < bytes) filter_.resize(2 * filter_.size());
         for (lm::Word word = 1; word < model.words(); ++word)
             if (word != model.begin_word() && word != model.end_word())
-                add(model.vocabulary().word(word), model.score(model.null(), word).log10);
+                add(word, model.vocabulary().word(word), model.score(model.null(), word).log10);
     }
 
-    // log10 of the likeliest word that begins with the letters; `unknown` if none does, and no less in any case.
-    float best(uint64_t letters) const {
+    // The beginning; nullptr if it is that of no word. None is less likely than `unknown`.
+    const Beginning* find(uint64_t letters) const {
         const uint64_t hashed = key(letters);
-        const lm::LongestEntry* found = maybe(hashed) ? begins_.find(hashed) : nullptr;
-        return found ? found->log10 : unknown_;
+        return maybe(hashed) ? begins_.find(hashed) : nullptr;
     }
     float unknown() const { return unknown_; }
 
-    // And of all words.
+    // log10 of the likeliest word of all.
     float best() const { return best_; }
 
 private:
     // An open word ends between characters, so a beginning that ends within a UTF-8 sequence is none.
-    void add(std::string_view word, float log10) {
+    void add(lm::Word word, std::string_view spelling, float log10) {
         log10 = std::max(log10, unknown_);
         best_ = std::max(best_, log10);
         uint64_t letters = NO_LETTERS;
-        for (size_t at = 0; at < word.size(); ++at) {
-            letters = spell_on(letters, word.substr(at, 1));
-            if (at + 1 < word.size() && (static_cast<unsigned char>(word[at + 1]) & 0xC0) == 0x80) continue;
+        for (size_t at = 0; at < spelling.size(); ++at) {
+            letters = spell_on(letters, spelling.substr(at, 1));
+            const bool ends = at + 1 == spelling.size();
+            if (!ends && (static_cast<unsigned char>(spelling[at + 1]) & 0xC0) == 0x80) continue;
             const size_t known = begins_.size();
             const uint64_t hashed = key(letters);
             filter_[hashed >> 7 & (filter_.size() - 1)] |= uint64_t{1} << (hashed >> 1 & 63);
-            lm::LongestEntry& entry = begins_.add(hashed);
+            Beginning& entry = begins_.add(hashed);
             entry.log10 = begins_.size() > known ? log10 : std::max(entry.log10, log10);
+            if (ends) entry.word = word;
         }
     }
 
@@ -73,7 +83,7 @@ private:
 
     float unknown_, best_;
     std::vector<uint64_t> filter_ = std::vector<uint64_t>(64);  // Bloom's, with one hash
-    lm::Table<lm::LongestEntry> begins_;
+    lm::Table<Beginning> begins_;
 };
 
 }  // namespace sonorant::decoding

@@ -16,17 +16,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "beam_floor.hpp"
 #include "candidates.hpp"
+#include "fused_prefixes.hpp"
 #include "fusion.hpp"
 #include "next_labels.hpp"
 #include "prefixes.hpp"
+#include "row_probabilities.hpp"
 #include "spelling.hpp"
 
 namespace sonorant::decoding {
@@ -42,16 +44,15 @@ class PrefixSearch {
 public:
     // fusion: nullptr: acoustic probabilities alone.
     PrefixSearch(const Spelling& spelling, Limits limits, const Fusion* fusion)
-        : spelling_(&spelling), limits_(limits), fusion_(fusion), next_(spelling.size() + 1),
-          probability_(spelling.size() + 1), known_(spelling.size() + 1, 0), candidate_(spelling.size() + 1, NONE) {
+        : spelling_(&spelling), limits_(limits), prefixes_(spelling, fusion), probabilities_(spelling.size() + 1),
+          candidate_(spelling.size() + 1, NONE), floor_(limits.beam) {
         entries_.push_back({0, -1, 1, 0, {0, {NONE, {-1, -1}}}, IMPOSSIBLE});
-        if (fusion_) contexts_.push_back(fusion_->start());
     }
 
     size_t frames() const { return frames_; }
     bool finished() const { return finished_; }
     const std::vector<Entry>& entries() const { return entries_; }
-    const PrefixTree& prefixes() const { return prefixes_; }
+    const PrefixTree& prefixes() const { return prefixes_.tree(); }
     const Emissions& emissions() const { return emissions_; }
 
     // row: log-probabilities of a frame, [units + 1]. Throws std::domain_error for invalid ones. Returns false if the
@@ -63,7 +64,7 @@ public:
             return end_frame(true);
         }
         const size_t units = spelling_->size();
-        ++stamp_;
+        probabilities_.next_frame();
         const double blank = std::exp(static_cast<double>(row[units]));
         const bool contested = !(blank > limits_.blank_only);
         const bool sound = contested && !std::isnan(row[units])
@@ -79,25 +80,23 @@ public:
     // `due` names; it is called again after `supply`.
     bool finish() {
         if (finished_) return true;
-        if (fusion_ && fusion_->is_neural()) {
-            next_.clear();
-            for (const Entry& entry : entries_)
-                if (!contexts_[entry.node].next) next_.want(entry.node);
-            if (next_.wanted()) return false;
-        }
+        std::vector<uint32_t> waiting;
+        for (const Entry& entry : entries_)
+            if (prefixes_.waits(entry.node)) waiting.push_back(entry.node);
+        if (prefixes_.ask(waiting)) return false;
         finished_ = true;
-        if (fusion_) end_sentences();
+        if (prefixes_.fused()) end_sentences();
         return true;
     }
 
     // Prefixes that wait for the neural language model (next_labels.hpp); slots that are free again; and its rows.
-    DuePrefixes due() { return next_.due(prefixes_, contexts_); }
-    std::vector<int32_t> released() { return next_.released(); }
-    void supply(const float* rows, size_t count) { next_.supply(rows, count, contexts_); }
+    DuePrefixes due() { return prefixes_.due(); }
+    std::vector<int32_t> released() { return prefixes_.released(); }
+    void supply(const float* rows, size_t count) { prefixes_.supply(rows, count); }
 
 private:
     struct Extension {
-        double mass;
+        double mass, factor;
         uint32_t entry, candidate;
     };
     static constexpr size_t KEPT_AT_LEAST = 1024;
@@ -107,30 +106,19 @@ private:
         throw std::domain_error("frame " + std::to_string(frames_) + " " + what);
     }
 
-    template <class Real>
-    double probability(const Real* row, int32_t unit) {
-        if (known_[unit] != stamp_) {
-            known_[unit] = stamp_;
-            probability_[unit] = std::exp(static_cast<double>(row[unit]));
-        }
-        return probability_[unit];
-    }
-
     // Each prefix as it is, one frame later.
     template <class Real>
     void stay(const Real* row, double blank, double log_blank) {
-        stayed_.clear();
-        for (const Entry& entry : entries_) {
-            Entry after = entry;
-            after.best_blank = entry.best();
-            after.best_blank.score += log_blank;
-            after.blank = entry.total() * blank;
-            if (entry.last >= 0) {
-                after.unit = entry.unit * probability(row, entry.last);
-                after.best_unit.score += static_cast<double>(row[entry.last]);
-                after.best_unit.latest.span.last = static_cast<int32_t>(frames_);
-            }
-            stayed_.push_back(after);
+        stayed_ = entries_;
+        for (Entry& entry : stayed_) {
+            const double total = entry.total();
+            if (entry.best_unit.score > entry.best_blank.score) entry.best_blank = entry.best_unit;
+            entry.best_blank.score += log_blank;
+            entry.blank = total * blank;
+            if (entry.last < 0) continue;
+            entry.unit *= probabilities_.of(row, entry.last);
+            entry.best_unit.score += static_cast<double>(row[entry.last]);
+            entry.best_unit.latest.span.last = static_cast<int32_t>(frames_);
         }
     }
 
@@ -138,22 +126,21 @@ private:
     bool contest() {
         merge(static_cast<int32_t>(frames_));
         // What stays only gained, so an extension that is no better than the last of a full beam cannot get in.
-        totals_.clear();
-        for (const Entry& entry : stayed_) totals_.push_back(entry.total());
+        floor_.clear();
+        for (const Entry& entry : stayed_) floor_.add(entry.total());
         extensions_.clear();
         unknown_.clear();
-        floor_ = last_in_beam();
-        const bool neural = fusion_ && fusion_->is_neural();
+        floor_.raise();
         for (uint32_t i = 0; i < entries_.size(); ++i)
-            if (neural && !contexts_[entries_[i].node].next) unknown_.push_back(i);
+            if (prefixes_.waits(entries_[i].node)) unknown_.push_back(i);
             else extend(i);
         if (unknown_.empty()) return true;
-        floor_ = last_in_beam();
+        floor_.raise();
         const auto may_not = [&](uint32_t i) { return !promising(i, [](uint32_t) { return true; }); };
         unknown_.erase(std::remove_if(unknown_.begin(), unknown_.end(), may_not), unknown_.end());
-        next_.clear();
-        for (const uint32_t i : unknown_) next_.want(entries_[i].node);
-        frame_waits_ = next_.wanted();
+        std::vector<uint32_t> waiting;
+        for (const uint32_t i : unknown_) waiting.push_back(entries_[i].node);
+        frame_waits_ = prefixes_.ask(waiting);
         return !frame_waits_;
     }
 
@@ -162,32 +149,26 @@ private:
         frame_waits_ = false;
         if (contested) select(static_cast<int32_t>(frames_));
         entries_.swap(stayed_);
-        if (contested && next_.slots()) next_.release(entries_, prefixes_, contexts_);
+        if (contested) prefixes_.release(entries_);
         rescale();
         ++frames_;
-        if (prefixes_.size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
+        if (prefixes().size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
         return true;
-    }
-
-    // Leaves the highest totals, as many as the beam has, and returns the least of them; 0 if they are fewer.
-    double last_in_beam() {
-        if (totals_.size() < limits_.beam) return 0;
-        const auto last = totals_.begin() + static_cast<ptrdiff_t>(limits_.beam) - 1;
-        std::nth_element(totals_.begin(), last, totals_.end(), std::greater<>());
-        totals_.erase(last + 1, totals_.end());
-        return totals_.back();
     }
 
     // Collects the extensions of an entry that have more than the floor.
     void extend(uint32_t i) {
         promising(i, [&](uint32_t j) {
-            const double mass = extended_mass(i, j);
-            if (mass <= floor_) return false;
-            extensions_.push_back({mass, i, j});
-            totals_.push_back(mass);
+            const double acoustic = acoustic_mass(i, j);
+            if (acoustic <= 0) return false;
+            const double factor = prefixes_.factor(entries_[i].node, candidates_[j].unit);
+            const double mass = acoustic * factor;
+            if (mass <= floor_.value()) return false;
+            extensions_.push_back({mass, factor, i, j});
+            floor_.add(mass);
             return false;
         });
-        if (totals_.size() >= 2 * limits_.beam) floor_ = last_in_beam();
+        if (floor_.lags()) floor_.raise();
     }
 
     // Calls `visit` with the candidates that may extend an entry by more than the floor to a prefix that is not of the
@@ -195,16 +176,13 @@ private:
     template <class Visit>
     bool promising(uint32_t i, Visit visit) {
         const Entry& entry = entries_[i];
-        double starting = entry.total(), continuing = starting;  // the most that an extension has, by the unit's kind
-        if (fusion_) {
-            const auto largest = fusion_->largest_factors(contexts_[entry.node], Speller{*this, entry.node});
-            starting *= largest.first;
-            continuing *= largest.second;
-        }
+        auto [starting, continuing] = prefixes_.largest_factors(entry.node);
+        starting *= entry.total();  // the most that an extension has, by the unit's kind
+        continuing *= entry.total();
         for (uint32_t j = 0; j < candidates_.size(); ++j) {
             const auto& [unit, log_probability, probability] = candidates_[j];
-            if (std::max(starting, continuing) * probability <= floor_) break;  // none after it is more probable
-            if (((*spelling_)[unit].starts_word ? starting : continuing) * probability <= floor_) continue;
+            if (std::max(starting, continuing) * probability <= floor_.value()) break;  // none after it is more probable
+            if (((*spelling_)[unit].starts_word ? starting : continuing) * probability <= floor_.value()) continue;
             if (!merged_[i * candidates_.size() + j] && visit(j)) return true;
         }
         return false;
@@ -214,13 +192,13 @@ private:
     void merge(int32_t frame) {
         merged_.assign(entries_.size() * candidates_.size(), false);
         for (uint32_t j = 0; j < candidates_.size(); ++j) candidate_[candidates_[j].unit] = j;
-        for (uint32_t i = 0; i < entries_.size(); ++i) prefixes_[entries_[i].node].entry = i;
+        for (uint32_t i = 0; i < entries_.size(); ++i) prefixes_.entry(entries_[i].node) = i;
         for (Entry& child : stayed_) {
             if (child.last < 0 || candidate_[child.last] == NONE) continue;
-            const uint32_t parent = prefixes_[child.node].parent, i = prefixes_[parent].entry, j = candidate_[child.last];
+            const uint32_t parent = prefixes()[child.node].parent, i = prefixes()[parent].entry, j = candidate_[child.last];
             if (i >= entries_.size() || entries_[i].node != parent) continue;
             merged_[i * candidates_.size() + j] = true;
-            child.unit += acoustic_mass(i, j) * (fusion_ ? contexts_[child.node].factor : 1);
+            child.unit += acoustic_mass(i, j) * prefixes_.last_factor(child.node);
             const double score = extended_from(entries_[i], child.last).score + candidates_[j].log_probability;
             if (score > child.best_unit.score) child.best_unit = extended(i, j, frame);
         }
@@ -234,15 +212,6 @@ private:
         return (candidate.unit == entry.last ? entry.blank : entry.total()) * candidate.probability;
     }
 
-    double extended_mass(uint32_t i, uint32_t j) {
-        const double mass = acoustic_mass(i, j);
-        return !fusion_ || mass == 0 ? mass : mass * factor(entries_[i].node, candidates_[j].unit);
-    }
-
-    double factor(uint32_t node, int32_t unit) {
-        return fusion_->factor(contexts_[node], unit, Speller{*this, node});
-    }
-
     static const Alignment& extended_from(const Entry& entry, int32_t unit) {
         return unit == entry.last ? entry.best_blank : entry.best();
     }
@@ -253,8 +222,8 @@ private:
     }
 
     void select(int32_t frame) {
-        const double least = last_in_beam();  // all above it stay in the beam, and some of those that equal it
-        size_t as_good = least > 0 ? static_cast<size_t>(std::count(totals_.begin(), totals_.end(), least)) : 0;
+        const double least = floor_.raise();  // all above it stay in the beam, and some of those that equal it
+        size_t as_good = floor_.at_floor();
         const auto wins = [&](double mass) { return mass > least || (mass == least && as_good > 0 && as_good--); };
         size_t kept = 0;
         for (size_t i = 0; i < stayed_.size(); ++i)
@@ -265,24 +234,15 @@ private:
     }
 
     Entry longer(const Extension& extension, int32_t frame) {
-        const uint32_t parent = entries_[extension.entry].node;
         const int32_t unit = candidates_[extension.candidate].unit;
-        uint32_t node = prefixes_.child(parent, unit);
-        if (node == NONE) {
-            node = prefixes_.add(parent, unit, (*spelling_)[unit]);
-            if (fusion_) {
-                contexts_.push_back(fusion_->after(contexts_[parent], unit));
-                contexts_.back().factor = factor(parent, unit);
-            }
-        }
+        const uint32_t node = prefixes_.extended(entries_[extension.entry].node, unit, extension.factor);
         return {node, unit, 0, extension.mass, IMPOSSIBLE, extended(extension.entry, extension.candidate, frame)};
     }
 
     void end_sentences() {
         std::vector<double> scores;
         for (const Entry& entry : entries_)
-            scores.push_back(std::log(entry.total()) +
-                             fusion_->finish(contexts_[entry.node], Speller{*this, entry.node}));
+            scores.push_back(std::log(entry.total()) + prefixes_.finish(entry.node));
         const double best = *std::max_element(scores.begin(), scores.end());
         for (size_t i = 0; i < entries_.size(); ++i) {
             const double total = entries_[i].total();
@@ -309,12 +269,6 @@ private:
         std::vector<uint32_t> used;
         for (const Entry& entry : entries_) used.push_back(entry.node);
         const std::vector<uint32_t> moved = prefixes_.keep(used);
-        if (fusion_) {
-            for (uint32_t node = 0; node < moved.size(); ++node)
-                if (moved[node] != NONE) contexts_[moved[node]] = contexts_[node];
-            contexts_.resize(prefixes_.size());
-            next_.renumber(moved);
-        }
         std::vector<Alignment*> alignments;
         for (Entry& entry : entries_) {
             entry.node = moved[entry.node];
@@ -322,50 +276,25 @@ private:
             alignments.push_back(&entry.best_unit);
         }
         emissions_.keep(alignments);
-        kept_limit_ = std::max(KEPT_AT_LEAST, 2 * std::max(prefixes_.size(), emissions_.size()));
+        kept_limit_ = std::max(KEPT_AT_LEAST, 2 * std::max(prefixes().size(), emissions_.size()));
     }
-
-    // Spells the open word of a prefix.
-    struct Speller {
-        const PrefixSearch& search;
-        uint32_t node;
-
-        std::string operator()() const {
-            std::vector<const std::string*> parts;
-            for (uint32_t at = node; search.prefixes_[at].parent != NONE; at = search.prefixes_[at].parent) {
-                const Unit& unit = (*search.spelling_)[search.prefixes_[at].unit];
-                parts.push_back(&unit.text);
-                if (unit.starts_word) break;
-            }
-            std::string word;
-            for (auto part = parts.rbegin(); part != parts.rend(); ++part) word += **part;
-            return word;
-        }
-    };
 
     const Spelling* spelling_;
     Limits limits_;
-    const Fusion* fusion_;
     size_t frames_ = 0, kept_limit_ = KEPT_AT_LEAST;
     bool finished_ = false, frame_waits_ = false;
-    uint64_t stamp_ = 0;
-
     std::vector<Entry> entries_, stayed_;
-    PrefixTree prefixes_;
-    std::vector<Context> contexts_;  // of the prefixes, if anything is fused
+    FusedPrefixes prefixes_;
     Emissions emissions_;
-    NextLabels next_;                 // by a neural language model
 
     // Of one frame.
-    std::vector<double> probability_;  // by unit, where known_ has the frame's stamp
-    std::vector<uint64_t> known_;
+    RowProbabilities probabilities_;
     std::vector<Candidate> candidates_;
     std::vector<uint32_t> candidate_;  // position among the candidates by unit
     std::vector<char> merged_;         // [entries, candidates]
     std::vector<Extension> extensions_;
     std::vector<uint32_t> unknown_;  // entries without log-probabilities of what follows
-    std::vector<double> totals_;
-    double floor_ = 0;  // an extension needs more to come into the beam
+    BeamFloor floor_;                // an extension needs more to come into the beam
 };
 
 }  // namespace sonorant::decoding
