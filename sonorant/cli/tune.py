@@ -39,6 +39,7 @@ _CHANGEABLE = (_DECODING, "evaluation.sets")
     "--vary", "spans", multiple=True, metavar="KEY=LOW:HIGH",
     help="Vary this key of decoding, e.g. --vary lm.alpha=0:3. Repeatable; default: all keys that the search uses.",
 )  # fmt: skip
+@click.option("--characters", is_flag=True, help="Make the fewest errors of characters (CER) instead of words.")
 @click.option("--trials", type=click.IntRange(1), default=60, show_default=True, help="Weights to try.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the weights to try.")
 @click.option("--jobs", type=click.IntRange(1), help="Parallel processes; default: one per processor.")
@@ -53,6 +54,7 @@ def command(
     data: Path | None,
     set_name: str,
     spans: tuple[str, ...],
+    characters: bool,
     trials: int,
     seed: int,
     jobs: int | None,
@@ -69,7 +71,7 @@ def command(
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run
-    from sonorant.tuning import ranges_of, read_range
+    from sonorant.tuning import Subject, ranges_of, read_range
 
     shared = open_run(run_path, store_url)
     shared.pull_results()
@@ -78,7 +80,8 @@ def command(
     recipe = _recipe(export, given := _given(assignments))
     ranges = ranges_of(recipe, dict(read_range(span) for span in spans))
     jobs = jobs if jobs is not None else len(os.sched_getaffinity(0))
-    subject = _subject(run, export, recipe, _chosen(recipe, set_name), data, jobs)
+    outputs = _outputs(run, export, recipe, _chosen(recipe, set_name), data, jobs)
+    subject = Subject(export, outputs, recipe.model_dump_json(), "character" if characters else "word")
     tuned = _tune(run, subject, recipe, ranges, trials, seed, jobs)
     _show(tuned, ranges, set_name)
     click.echo(_as_yaml({key: tuned.best[key] for key in ranges}, given, recipe), nl=False)
@@ -137,13 +140,13 @@ def _chosen(recipe: "Recipe", name: str) -> "TestSetRecipe":
     return sets[name]
 
 
-def _subject(
+def _outputs(
     run: "RunFolder", export: Path, recipe: "Recipe", chosen: "TestSetRecipe", data: Path | None, jobs: int
-) -> "Subject":
-    """Return what is tuned; first compute the model's outputs for the set, unless they are there."""
+) -> Path:
+    """Return the folder of the model's outputs for the set, computed unless they are there."""
     from services.evaluation.test_sets import read_references, write_test_set
     from services.recognizer_client.recordings import read_recording
-    from sonorant.tuning import BadTuning, Spoken, Subject, outputs_origin, write_outputs
+    from sonorant.tuning import BadTuning, Spoken, outputs_origin, write_outputs
     from sonorant.tuning.outputs import is_of
 
     recordings = write_test_set(run, data_folder_or_here(data), chosen)
@@ -165,7 +168,7 @@ def _subject(
             task = progress.add_task(f"outputs for {chosen.name}", total=len(spoken))
             jitter_ms = recipe.decoding.jitter_ms
             write_outputs(folder, origin, model, spoken, jitter_ms, jobs, lambda: progress.advance(task))
-    return Subject(export, folder, recipe.model_dump_json())
+    return folder
 
 
 def _tune(
@@ -186,7 +189,7 @@ def _tune(
         task = progress.add_task("trials", total=trials)
 
         def done(fewest: int) -> None:
-            progress.update(task, advance=1, description=f"trials: {fewest} word errors at best")
+            progress.update(task, advance=1, description=f"trials: {fewest} {subject.unit} errors at best")
 
         tuned = tune(TrialRunner(subject, workers), log, ranges, weights_of(recipe), trials, seed, done)
     log.conclude(tuned.document() | {"set": subject.outputs.name, "seed": seed, "ranges": ranges})
@@ -197,19 +200,18 @@ def _show(tuned: "Tuned", ranges: "dict[str, Range]", name: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{name}: {len(tuned.before.per_utterance)} utterances, {tuned.before.reference_words} words")
+    before, after = tuned.before, tuned.after
+    table = Table(title=f"{name}: {len(before.per_utterance)} utterances, {before.reference_words} {tuned.unit}s")
     for column in ("", "before", "tuned"):
         table.add_column(column, justify="right" if column else "left")
-    rates = (tuned.before, tuned.after)
-    table.add_row("word error rate", *(f"{rate.rate:.2%}" for rate in rates))
+    rates = (before, after)
+    table.add_row(f"{tuned.unit} error rate", *(f"{rate.rate:.2%}" for rate in rates))
     table.add_row("95 % interval", *("{:.2%} to {:.2%}".format(*rate.interval_95) for rate in rates), end_section=True)
     for key in ranges:
         table.add_row(key, f"{tuned.start[key]:g}", f"{tuned.best[key]:g}")
     Console().print(table)
     low, high = tuned.gain_95
-    click.echo(
-        f"{tuned.before.errors} word errors became {tuned.after.errors}; decrease {low:.2%} to {high:.2%} (95 %)"
-    )
+    click.echo(f"{before.errors} {tuned.unit} errors became {after.errors}; decrease {low:.2%} to {high:.2%} (95 %)")
     for key, (least, most) in ranges.items():
         if not least <= tuned.best[key] <= most:
             click.echo(

@@ -1,11 +1,11 @@
 """Tuning of a search's weights on a set that the model was not trained on.
 
 A model's outputs for the set are computed once, and kept on disk (`Outputs`). A *trial* is a search through all of them
-with certain *weights*, keys of the recipe's `decoding`; its value is the number of word errors (`TrialRunner`).
-`minimise` proposes trials: a Latin hypercube over the ranges, then direct search. A `TrialLog` keeps each trial in a
-file, so that the same tuning goes on where it was interrupted; `tune` joins them. Trials depend on nothing but weights
-and outputs, and proposals on nothing but results and a seed: neither on the number of processes nor on the order of
-completion.
+with certain *weights*, keys of the recipe's `decoding`; its value is the number of its errors, of words or of
+characters (`TrialRunner`). `minimise` proposes trials: a Latin hypercube over the ranges, then direct search. A
+`TrialLog` keeps each trial in a file, so that the same tuning goes on where it was interrupted; `tune` joins them.
+Trials depend on nothing but weights and outputs, and proposals on nothing but results and a seed: neither on the number
+of processes nor on the order of completion.
 """
 
 from sonorant.tuning.direct_search import minimise

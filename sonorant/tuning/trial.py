@@ -1,4 +1,4 @@
-"""A trial: all utterances of a set searched with certain weights, and the word errors counted."""
+"""A trial: all utterances of a set searched with certain weights, and the errors counted."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,7 @@ from sonorant.export.loading import load_exported
 from sonorant.export.manifest import BadExport, read_manifest
 from sonorant.export.neural_language_model import load_language_model
 from sonorant.recipe import Recipe
+from sonorant.text.alignment import Unit
 from sonorant.text.scoring import ErrorRate, score
 from sonorant.text.units import read_units
 from sonorant.tuning.outputs import read_outputs
@@ -26,7 +27,7 @@ _OF_SEARCH = ("lm/", "prior/", "warm_up/", "stability.json")  # files of an expo
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is tuned: an exported model, its outputs for a set, and the recipe of its search, as JSON.
+    """What is tuned: an exported model, its outputs for a set, its search's recipe, as JSON, and the unit of errors.
 
     The recipe may be another than the export's; paths of its language models are absolute, or below the working folder.
     """
@@ -34,6 +35,7 @@ class Subject:
     export: Path
     outputs: Path
     recipe: str
+    unit: Unit = "word"
 
     @property
     def fingerprint(self) -> str:
@@ -43,6 +45,7 @@ class Subject:
         """
         recipe = Recipe.model_validate_json(self.recipe)
         digest = hashlib.sha256(language_models_sha256(recipe))
+        digest.update(self.unit.encode())
         decoding = without_weights(recipe).decoding
         digest.update(decoding.model_dump_json(exclude={"lm": {"path"}, "prior": {"path"}}).encode())
         digest.update(f"{recipe.text}{recipe.features}{recipe.model}".encode())
@@ -71,14 +74,19 @@ class TrialRunner:
         self._subject = subject
         self._workers = workers
 
+    @property
+    def unit(self) -> Unit:
+        """What is wrong in an error."""
+        return self._subject.unit
+
     def errors(self, trials: Sequence[Weights]) -> Iterator[tuple[Weights, int]]:
-        """Yield each trial with the number of its word errors, as they complete, in any order."""
+        """Yield each trial with the number of its errors, as they complete, in any order."""
         tasks = [tuple(weights.items()) for weights in trials]
         for weights, errors in self._workers(partial(_errors, self._subject), tasks):
             yield dict(weights), errors
 
     def rate(self, weights: Weights) -> ErrorRate:
-        """Return the word error rate of a trial, with all that an interval needs."""
+        """Return the error rate of a trial, with all that an interval needs."""
         return _opened(self._subject).rate(weights)
 
 
@@ -87,6 +95,7 @@ class _Recognition:
 
     def __init__(self, subject: Subject) -> None:
         manifest = read_manifest(subject.export)
+        self._unit = subject.unit
         self.recipe = Recipe.model_validate_json(subject.recipe)
         self._units = read_units(subject.export / "units.json")
         self._search = manifest.search
@@ -96,13 +105,13 @@ class _Recognition:
         self._decoder = _decoder(subject.export) if self.recipe.model.label_synchronous else None
 
     def rate(self, weights: Weights) -> ErrorRate:
-        """Return the word error rate with certain weights."""
+        """Return the error rate with certain weights."""
         recipe, outputs = with_weights(self.recipe, weights), self._outputs
         scorer = self._scorer.with_weights(recipe.decoding)
         utterances = [outputs.frames(utterance) for utterance in range(len(outputs.texts))]
         search = (self._search, self._units, self._frame_seconds, recipe.decoding, self._decoder, scorer)
         texts = [found.text for found in search_all(*search, utterances)]
-        return score(zip(outputs.texts, texts, strict=True), speakers=outputs.speakers)
+        return score(zip(outputs.texts, texts, strict=True), self._unit, outputs.speakers)
 
 
 @lru_cache(1)

@@ -11,7 +11,7 @@ __all__ = ["TrialLog"]
 
 
 class TrialLog:
-    """Word errors by weights, written with each trial; those of another subject in the file are dropped.
+    """Errors by weights, written with each trial; those of another subject in the file are dropped.
 
     subject: names all that a trial's errors depend on but its weights. Raises BadTuning for a file that is none of its.
     """

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sonorant.text.alignment import Unit
 from sonorant.text.scoring import ErrorRate
 from sonorant.tuning.direct_search import Point, minimise
 from sonorant.tuning.trial import TrialRunner
@@ -17,8 +18,9 @@ __all__ = ["Tuned", "tune"]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result. start, best: weights; before, after: their word error rates on the set."""
+    """The result. start, best: weights; before, after: their error rates on the set, of words or of characters."""
 
+    unit: Unit
     start: Weights
     best: Weights
     before: ErrorRate
@@ -36,13 +38,14 @@ class Tuned:
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON values."""
+        rate_name = {"word": "wer", "character": "cer"}[self.unit]
         ends = {"before": (self.before, self.start), "best": (self.after, self.best)}
         return {
             name: {
                 "weights": dict(weights),
                 "errors": rate.errors,
-                "words": rate.reference_words,
-                "wer": rate.rate,
+                f"{self.unit}s": rate.reference_words,
+                rate_name: rate.rate,
                 "interval_95": list(rate.interval_95),
             }
             for name, (rate, weights) in ends.items()
@@ -83,4 +86,4 @@ def tune(
     first = tuple(start[key] for key in keys)
     point = minimise(evaluate, tuple(ranges.values()), first, trials, np.random.default_rng(seed))
     best: Weights = {**start, **dict(zip(keys, point, strict=True))}
-    return Tuned(dict(start), best, runner.rate(start), runner.rate(best))
+    return Tuned(runner.unit, dict(start), best, runner.rate(start), runner.rate(best))

@@ -73,6 +73,17 @@ def test_the_weights_are_tuned_once_and_exported_as_the_next_version(run):
     assert tried[: len(document["trials"])] == document["trials"]  # of the same model, so none is run again
 
 
+def test_characters_make_the_fewest_wrong_characters(run):
+    done = tune(run, "--characters", "--trials", "10")
+    assert done.exit_code == 0, done.output
+    document = json.loads(run.tuning.read_text())
+    before, best = document["before"], document["best"]
+    assert f"{before['errors']} character errors became {best['errors']}" in done.output
+    assert f"{before['characters']} characters" in done.output
+    assert best["cer"] == best["errors"] / best["characters"] < before["cer"]
+    assert "words" not in best
+
+
 def test_streams_of_what_was_tuned_with_a_neural_language_model_have_the_errors_of_its_trial(spoken, run, tmp_path):
     lm = export_language_model(spread(tiny_lm(units=UNITS.size)), text_recipe(), UNITS, tmp_path / "lm").path
     done = tune(run, "--set", f"decoding.lm={{path: {lm}, alpha: 2.0}}", "--trials", "4", "--export")

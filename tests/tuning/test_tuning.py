@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,17 @@ def test_a_tuning_that_was_killed_goes_on(tunable, whole, tmp_path):
     workers = Backwards()
     assert tuned(subject, path, workers) == whole[0]
     assert len(workers.run) == TRIALS - 7
+
+
+def test_a_tuning_by_characters_counts_their_errors_in_trials_of_its_own(tunable, whole):
+    _, spoken, words = tunable
+    characters = replace(words, unit="character")
+    rate = TrialRunner(characters, map).rate(START)
+    texts = [text for _, text in spoken]
+    assert rate.reference_words == sum(len(text) for text in texts) > rate.errors > whole[0].before.errors
+    [(_, errors)] = TrialRunner(characters, map).errors([START])
+    assert errors == rate.errors
+    assert characters.fingerprint != words.fingerprint
 
 
 def test_a_weight_that_is_not_varied_stays(tunable, tmp_path):
