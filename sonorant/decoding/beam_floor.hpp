@@ -28,6 +28,7 @@ public:
     // Raises the floor to the least of the highest totals, as many as the beam has, and drops the others.
     double raise() {
         if (totals_.size() < beam_) return value_ = 0;
+        // Most often nothing has come yet, and the least of all needs no partition.
         if (totals_.size() == beam_) return value_ = *std::min_element(totals_.begin(), totals_.end());
         const auto last = totals_.begin() + static_cast<ptrdiff_t>(beam_) - 1;
         std::nth_element(totals_.begin(), last, totals_.end(), std::greater<>());

@@ -53,7 +53,7 @@ FAST inline void maxima(const double* row, size_t size, double* largest) { group
 
 // The `rank`th highest of LANES values: the least of those that fewer than `rank` are above.
 template <class Real>
-inline __attribute__((always_inline)) Real ranked(const Real* values, size_t rank) {
+inline __attribute__((always_inline)) Real nth_of_lanes(const Real* values, size_t rank) {
     int above[LANES] = {};
     for (size_t other = 0; other < LANES; ++other)
         for (size_t lane = 0; lane < LANES; ++lane) above[lane] += values[other] > values[lane];
@@ -62,8 +62,8 @@ inline __attribute__((always_inline)) Real ranked(const Real* values, size_t ran
         if (above[lane] < static_cast<int>(rank)) least = std::min(least, values[lane]);
     return least;
 }
-FAST inline float highest(const float* values, size_t rank) { return ranked(values, rank); }
-FAST inline double highest(const double* values, size_t rank) { return ranked(values, rank); }
+FAST inline float nth_highest(const float* values, size_t rank) { return nth_of_lanes(values, rank); }
+FAST inline double nth_highest(const double* values, size_t rank) { return nth_of_lanes(values, rank); }
 
 // A value that at least `most` of a row's are not below: that many groups have one.
 template <class Real>
@@ -71,7 +71,7 @@ Real reached_by(const Real* row, size_t size, size_t most) {
     if (most > LANES || size < 4 * LANES) return -std::numeric_limits<Real>::infinity();
     Real largest[LANES];
     maxima(row, size, largest);
-    return highest(largest, most);
+    return nth_highest(largest, most);
 }
 
 template <class Real>

@@ -55,8 +55,9 @@ public:
 
     // The open word with the letters.
     OpenWord open_word(uint64_t letters) const {
-        if (const Beginning* found = lookahead_->find(letters)) return {letters, scored(found->log10), found->word, true};
-        return {letters, least_ahead(), lm::UNKNOWN, false};
+        const Beginning* found = lookahead_->find(letters);
+        if (!found) return {letters, least_ahead(), lm::UNKNOWN, false};
+        return {letters, scored(found->log10), found->word, true};
     }
 
     // The largest and the least that any open word is anticipated to gain.

@@ -104,12 +104,12 @@ public:
     }
 
     size_t frames() const { return search_.frames(); }
-    size_t prefixes() const { return search_.prefixes().size(); }
+    size_t prefixes() const { return search_.tree().size(); }
     bool finish() { return search_.finish(); }
 
     // Units of the most probable text.
     std::vector<int32_t> units() const {
-        return search_.prefixes().units(search_.entries()[texts_of(search_).front().path].node);
+        return search_.tree().units(search_.entries()[texts_of(search_).front().path].node);
     }
 
     uint64_t text_hash() const { return texts_of(search_).front().hash; }

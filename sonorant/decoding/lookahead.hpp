@@ -4,7 +4,8 @@
 // "Language-Model Look-Ahead for Large Vocabulary Speech Recognition", here with unigrams) the score of an open word is
 // anticipated, and replaced by the true one at its end: it guides the beam, and changes no final score.
 //
-// Letters are known by a 64-bit hash, as n-grams are (../lm/ngram.hpp): no spelling is written out or compared.
+// Letters are known by a hash of 63 bits, as n-grams are (../lm/ngram.hpp), so no spelling is written out or compared.
+// Two words alike would both be the later one: with 10^7 beginnings the chance of any two alike is 5 in a million.
 #pragma once
 
 #include <algorithm>

@@ -43,7 +43,7 @@ inline std::vector<Text> texts_of(const PrefixSearch& search) {
     std::vector<Text> texts;
     std::unordered_map<uint64_t, size_t> known;
     for (size_t i = 0; i < entries.size(); ++i) {
-        const uint64_t hash = search.prefixes()[entries[i].node].spelt.hash;
+        const uint64_t hash = search.tree()[entries[i].node].spelt.hash;
         const auto [found, is_new] = known.emplace(hash, texts.size());
         if (is_new) {
             texts.push_back({hash, i, entries[i].total()});
@@ -61,7 +61,7 @@ inline std::vector<Text> texts_of(const PrefixSearch& search) {
 // Groups units to words; a unit that writes only a space belongs to no word, so it moves no word's edges.
 inline Hypothesis hypothesis_of(const Text& text, const PrefixSearch& search, const Spelling& spelling, double frame_s) {
     const Entry& entry = search.entries()[text.path];
-    Hypothesis spelt{search.prefixes().units(entry.node), {}, text.probability};
+    Hypothesis spelt{search.tree().units(entry.node), {}, text.probability};
     const auto spans = search.emissions().spans(entry.best());
     bool open = false;
     for (uint32_t i = 0; i < spelt.units.size(); ++i) {
@@ -118,7 +118,7 @@ inline std::vector<Hypothesis> best_texts(const PrefixSearch& search, size_t n) 
     for (const Text& text : texts_of(search)) {
         if (best.size() == n) break;
         const uint32_t node = search.entries()[text.path].node;
-        best.push_back({search.prefixes().units(node), {}, std::min(1.0, text.probability)});
+        best.push_back({search.tree().units(node), {}, std::min(1.0, text.probability)});
     }
     return best;
 }

@@ -19,7 +19,6 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "beam_floor.hpp"
@@ -52,7 +51,7 @@ public:
     size_t frames() const { return frames_; }
     bool finished() const { return finished_; }
     const std::vector<Entry>& entries() const { return entries_; }
-    const PrefixTree& prefixes() const { return prefixes_.tree(); }
+    const PrefixTree& tree() const { return prefixes_.tree(); }
     const Emissions& emissions() const { return emissions_; }
 
     // row: log-probabilities of a frame, [units + 1]. Throws std::domain_error for invalid ones. Returns false if the
@@ -152,7 +151,7 @@ private:
         if (contested) prefixes_.release(entries_);
         rescale();
         ++frames_;
-        if (prefixes().size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
+        if (tree().size() > kept_limit_ || emissions_.size() > kept_limit_) forget();
         return true;
     }
 
@@ -195,7 +194,7 @@ private:
         for (uint32_t i = 0; i < entries_.size(); ++i) prefixes_.entry(entries_[i].node) = i;
         for (Entry& child : stayed_) {
             if (child.last < 0 || candidate_[child.last] == NONE) continue;
-            const uint32_t parent = prefixes()[child.node].parent, i = prefixes()[parent].entry, j = candidate_[child.last];
+            const uint32_t parent = tree()[child.node].parent, i = tree()[parent].entry, j = candidate_[child.last];
             if (i >= entries_.size() || entries_[i].node != parent) continue;
             merged_[i * candidates_.size() + j] = true;
             child.unit += acoustic_mass(i, j) * prefixes_.last_factor(child.node);
@@ -276,7 +275,7 @@ private:
             alignments.push_back(&entry.best_unit);
         }
         emissions_.keep(alignments);
-        kept_limit_ = std::max(KEPT_AT_LEAST, 2 * std::max(prefixes().size(), emissions_.size()));
+        kept_limit_ = std::max(KEPT_AT_LEAST, 2 * std::max(tree().size(), emissions_.size()));
     }
 
     const Spelling* spelling_;

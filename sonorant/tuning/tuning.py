@@ -33,7 +33,7 @@ class Tuned:
         It is optimistic: the weights were chosen on the same utterances.
         """
         pairs = zip(self.before.per_utterance, self.after.per_utterance, strict=True)
-        fewer = tuple((before - after, words) for (before, words), (after, _) in pairs)
+        fewer = tuple((before - after, size) for (before, size), (after, _) in pairs)
         return replace(self.before, per_utterance=fewer).interval_95
 
     def document(self) -> dict[str, Any]:

@@ -219,6 +219,13 @@ def test_a_frame_and_a_small_beam_find_what_the_reference_finds(frame, beam):
     same(*(pushed(kind(units, HOP, beam), frames(frame)) for kind in (CtcBeamSearch, Reference)))
 
 
+def test_of_equal_units_and_prefixes_those_with_the_lowest_numbers_stay():
+    units = Units("words", tuple(f"w{number}" for number in range(200)))
+    search = CtcBeamSearch(units, HOP, beam=5, unit_candidates=12)
+    search.push(np.full((1, 201), -np.log(201)))
+    assert sorted(hypothesis.units for hypothesis in search.hypotheses(20)) == [(), (0,), (1,), (2,), (3,)]
+
+
 def test_without_units_there_is_only_silence():
     for units in (Units("words", ()), Units("characters", ())):
         (best,) = pushed(CtcBeamSearch(units, HOP), np.zeros((3, 1)))

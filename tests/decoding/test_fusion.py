@@ -93,6 +93,35 @@ def test_a_full_beam_with_a_model_of_words_is_exhaustive_search(model, units, da
     assert found == pytest.approx(exhaustive(log_probs, units, score), rel=1e-5, abs=1e-12)
 
 
+@given(data=st.data(), alpha=st.floats(0, 2))
+@settings(max_examples=25, deadline=None)
+def test_letters_of_two_bytes_that_begin_alike_are_told_apart(tmp_path_factory, data, alpha):
+    accents = str.maketrans("ab", "éè")  # of which the first byte is the same
+    path = tmp_path_factory.getbasetemp() / "accents.arpa"
+    lines = [line.translate(accents) if "\t" in line else line for line in ARPA.splitlines()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    plain, units = KINDS[1], Units("characters", (" ", "é", "è"))
+
+    def score(ids):
+        return alpha * log_probability([*plain.text(ids).split(), "</s>"])
+
+    log_probs = log_softmax(data.draw(scores(units)))
+    found = searched(log_probs, units, Scorer(units, NgramFusion(NgramModel.read(path), alpha, 0.0)))
+    assert found == pytest.approx(exhaustive(log_probs, units, score), rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.parametrize("mark", ["<s>", "</s>"])
+def test_a_sentence_s_mark_that_is_spelt_is_an_unknown_word(model, mark):
+    units = Units("characters", (" ", "a", "b", "<", "/", "s", ">", "u"))
+    other = mark.replace("s", "u")
+    rows = np.full((len(mark), units.size + 1), -30.0)
+    for row, letter in zip(rows, mark, strict=True):
+        row[[units.symbols.index(one) for one in {letter, letter.replace("s", "u")}]] = 0.0
+    found = searched(log_softmax(rows), units, Scorer(units, NgramFusion(model, 1.0, 0.0, -3.0)))
+    assert found[mark] == pytest.approx(found[other])
+    assert found[mark] > 0.4
+
+
 @pytest.mark.parametrize("units", KINDS[1:], ids=lambda units: units.kind)
 @given(data=st.data(), alpha=st.floats(0, 2), beta=st.floats(-2, 2))
 @settings(max_examples=25, deadline=None)
