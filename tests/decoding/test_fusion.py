@@ -34,6 +34,15 @@ def model(tmp_path_factory):
     return NgramModel.read(path)
 
 
+@pytest.fixture(scope="module")
+def accented(tmp_path_factory):
+    """The same model with é for a and è for b, of which the first byte is the same."""
+    path = tmp_path_factory.mktemp("lm") / "accents.arpa"
+    lines = [line.translate(str.maketrans("ab", "éè")) if "\t" in line else line for line in ARPA.splitlines()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return NgramModel.read(path)
+
+
 def log_softmax(scores):
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
 
@@ -95,18 +104,14 @@ def test_a_full_beam_with_a_model_of_words_is_exhaustive_search(model, units, da
 
 @given(data=st.data(), alpha=st.floats(0, 2))
 @settings(max_examples=25, deadline=None)
-def test_letters_of_two_bytes_that_begin_alike_are_told_apart(tmp_path_factory, data, alpha):
-    accents = str.maketrans("ab", "éè")  # of which the first byte is the same
-    path = tmp_path_factory.getbasetemp() / "accents.arpa"
-    lines = [line.translate(accents) if "\t" in line else line for line in ARPA.splitlines()]
-    path.write_text("\n".join(lines), encoding="utf-8")
+def test_letters_of_two_bytes_that_begin_alike_are_told_apart(accented, data, alpha):
     plain, units = KINDS[1], Units("characters", (" ", "é", "è"))
 
     def score(ids):
         return alpha * log_probability([*plain.text(ids).split(), "</s>"])
 
     log_probs = log_softmax(data.draw(scores(units)))
-    found = searched(log_probs, units, Scorer(units, NgramFusion(NgramModel.read(path), alpha, 0.0)))
+    found = searched(log_probs, units, Scorer(units, NgramFusion(accented, alpha, 0.0)))
     assert found == pytest.approx(exhaustive(log_probs, units, score), rel=1e-5, abs=1e-12)
 
 
