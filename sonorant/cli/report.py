@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ _OWN = ("evaluation.sets", "tracking.")
 
 @click.command("report")
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
-@click.option("--compare", type=click.Path(path_type=Path), help="Another run to compare with.")
+@click.option("--compare", type=click.Path(path_type=Path), help="Another run to compare with, set by set.")
 @data_option
 @click.option(
     "--set",
@@ -60,6 +60,8 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     evaluation = read_object(folder.evaluation, "run `sonorant evaluate` again")
     models = {name: evaluation.get("models", {}).get(name, figures["model"]) for name in figures["wer"]}
     _tell(figures, models)
+    if other:
+        _tell_changes(figures)
     _tell_newer(folder, set(models.values()))
     tell_newer_checkpoint(folder)
     if not chosen:
@@ -87,6 +89,22 @@ def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
         interval = f"95 % interval {low:.2%} to {high:.2%}"
         words = figures["errors"][name]["words"]
         click.echo(f"{name}: word error rate {rate:.2%} ({interval}) of {words} words by {models[name]}")
+
+
+def _tell_changes(figures: dict[str, Any]) -> None:
+    """Print how far error rates are from those of the run that this one is compared with."""
+    for name, change in figures["compared"]["changes"].items():
+        rates = ", ".join(
+            f"{rate} error rate {100 * change[key]:+.2f} points ({_interval(change[f'{key}_95'])})"
+            for key, rate in (("wer", "word"), ("cer", "character"))
+        )
+        click.echo(f"{name} beside {figures['compared']['run']}: {rates}")
+
+
+def _interval(ends: Sequence[float] | None) -> str:
+    if ends is None:
+        return "no interval: of other utterances"
+    return "95 % interval {:+.2f} to {:+.2f}".format(*(100 * end for end in ends))
 
 
 def _tell_newer(run: RunFolder, measured: Iterable[str]) -> None:

@@ -31,6 +31,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         compared=figures.get("compared"),
         initial=journal["initial"][-1] if journal["initial"] else None,
         percent=lambda fraction: f"{100 * fraction:.2f} %",
+        points=lambda interval: "{:+.1f} to {:+.1f} points".format(*(100 * end for end in interval)),
         ms=lambda value: "–" if value is None else f"{value:.0f} ms",
         learning=learning_plot(journal["step"], journal["dev"]),
         rates=rates_plot(journal["step"], journal["stages"]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from sonorant.json_file import read_object
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.run_folder import RunFolder
+from sonorant.text.alignment import Unit
 from sonorant.text.scoring import ErrorRate, score
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "outcomes_rate", "summarise"]
 
 Summary: TypeAlias = dict[str, Any]
 
@@ -39,7 +40,7 @@ def summarise(run: RunFolder, source: str, sets: Mapping[str, object] | None = N
         raise BadRun(f"{run.evaluation}: of an earlier version; run `sonorant evaluate --run {run.path}` again")
     evaluation["sets"] = _chosen(run, evaluation, sets or {})
     return {
-        "wer": {name: _score(outcomes).rate for name, outcomes in evaluation["sets"].items()},
+        "wer": {name: outcomes_rate(outcomes).rate for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
         "train_seconds": end["train_seconds"],
         "t_session": end["t_session"],
@@ -120,12 +121,13 @@ def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(outcome["reference"], outcome["hypothesis"]) for outcome in outcomes]
 
 
-def _score(outcomes: Sequence[dict[str, Any]], unit: Literal["word", "character"] = "word") -> ErrorRate:
+def outcomes_rate(outcomes: Sequence[dict[str, Any]], unit: Unit = "word") -> ErrorRate:
+    """Return the error rate of the outcomes of a test set, those of `RunFolder.evaluation`."""
     return score(_pairs(outcomes), unit, [outcome.get("speaker", "") for outcome in outcomes])
 
 
 def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    rate, characters = _score(outcomes), _score(outcomes, "character")
+    rate, characters = outcomes_rate(outcomes), outcomes_rate(outcomes, "character")
     return {
         "utterances": len(outcomes),
         "words": rate.reference_words,

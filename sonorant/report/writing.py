@@ -2,14 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from sonorant.atomic import atomic_write
 from sonorant.errors import BadRun
 from sonorant.json_file import read_object
-from sonorant.report.summary import Summary, summarise
+from sonorant.report.comparison import compare
+from sonorant.report.summary import summarise
 from sonorant.run_folder import RunFolder
 
 __all__ = ["write_report"]
@@ -24,9 +25,9 @@ def write_report(
 ) -> bool:
     """Write the report of a trained and evaluated run, beside that of another run if one is given.
 
-    source: where the recordings come from, in a few words. sets: see `summarise`; of `run` alone. Returns False if the
-    report is there and was made of the same files: then nothing is done. Raises BadRun, saying what is missing, or
-    which set the two runs were measured on in other ways.
+    source: where the recordings come from, in a few words. compared: see `compare`. sets: see `summarise`; of `run`
+    alone. Returns False if the report is there and was made of the same files: then nothing is done. Raises BadRun,
+    saying what is missing, or which set the two runs were measured on in other ways.
     """
     subject = _fingerprint(run, source, compared, sets)
     if run.report.is_file() and _subject(run) == subject:
@@ -35,9 +36,7 @@ def write_report(
 
     figures = summarise(run, source, sets)
     if compared is not None:
-        other = summarise(compared, source)
-        _check_alike(run, compared, figures["wer"].keys() & other["wer"].keys())
-        figures["compared"] = {"run": compared.path.name, **_comparable(other)}
+        figures["compared"] = compare(run, compared, figures["wer"], source)
     atomic_write(run.report, render_page(run, data_folder, figures))
     atomic_write(run.summary, json.dumps({"subject": subject, **figures}, indent=1) + "\n")
     return True
@@ -48,21 +47,6 @@ def _subject(run: RunFolder) -> str:
     with suppress(BadRun):
         return str(read_object(run.summary, "").get("subject", ""))
     return ""
-
-
-def _check_alike(run: RunFolder, compared: RunFolder, names: Iterable[str]) -> None:
-    """Raise BadRun for a test set that the two runs were measured on with different sections of their recipes."""
-    here, there = (read_object(one.evaluation, "").get("definitions", {}) for one in (run, compared))
-    for name in sorted(names):
-        if name in here and name in there and here[name] != there[name]:
-            raise BadRun(
-                f"{compared.evaluation}: test set {name} was measured as {there[name]}, and in {run.evaluation} as "
-                f"{here[name]}: give one of them another name, or choose sets with --set"
-            )
-
-
-def _comparable(figures: Summary) -> Summary:
-    return {key: figures[key] for key in ("wer", "errors", "train_seconds", "t_session")}
 
 
 def _fingerprint(run: RunFolder, source: str, compared: RunFolder | None, sets: Mapping[str, object] | None) -> str:

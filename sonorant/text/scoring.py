@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from sonorant.text.alignment import Alignment, Unit, align
 
-__all__ = ["Alignment", "ErrorRate", "align", "bootstrap_interval", "confusions", "error_rate", "score"]
+__all__ = ["Alignment", "ErrorRate", "align", "bootstrap_interval", "change_95", "confusions", "error_rate", "score"]
 
 _RESAMPLINGS = 1000
 _CHUNK = 1 << 20  # draws at once
@@ -115,6 +115,17 @@ def bootstrap_interval(
         rates.append(errors / np.maximum(1, words))
     low, high = np.quantile(np.concatenate(rates), [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def change_95(before: ErrorRate, after: ErrorRate) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of `after.rate - before.rate`, of the same utterances in the same order.
+
+    Differences are resampled, utterance by utterance or as `ErrorRate.resampled` says of `before`, so that what is hard
+    for both widens nothing (Bisani and Ney, ICASSP 2004).
+    """
+    pairs = zip(before.per_utterance, after.per_utterance, strict=True)
+    more = tuple((errors - fewer, words) for (fewer, words), (errors, _) in pairs)
+    return replace(before, per_utterance=more).interval_95
 
 
 def confusions(alignments: Iterable[Alignment]) -> Counter[tuple[str, str]]:

@@ -1,13 +1,13 @@
 """The tuning of a search's weights: trials within ranges, the best of them, and by how much it is better."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sonorant.text.alignment import Unit
-from sonorant.text.scoring import ErrorRate
+from sonorant.text.scoring import ErrorRate, change_95
 from sonorant.tuning.direct_search import Point, minimise
 from sonorant.tuning.trial import TrialRunner
 from sonorant.tuning.trial_log import TrialLog
@@ -28,13 +28,11 @@ class Tuned:
 
     @property
     def gain_95(self) -> tuple[float, float]:
-        """The 95 % bootstrap interval of the decrease of the rate, of differences utterance by utterance (or speaker).
+        """The 95 % bootstrap interval of the decrease of the rate, see `change_95`.
 
         It is optimistic: the weights were chosen on the same utterances.
         """
-        pairs = zip(self.before.per_utterance, self.after.per_utterance, strict=True)
-        fewer = tuple((before - after, size) for (before, size), (after, _) in pairs)
-        return replace(self.before, per_utterance=fewer).interval_95
+        return change_95(before=self.after, after=self.before)
 
     def document(self) -> dict[str, Any]:
         """Return the result as JSON values."""

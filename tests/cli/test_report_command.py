@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -22,7 +23,13 @@ END = {
     "t_session": 0.5,
     "ledger": {},
 }
-HEARD = {"reference": "one two three four", "hypothesis": "one two four four", "first_interim_ms": 9, "final_ms": 20}
+HEARD = {
+    "utterance": "u",
+    "reference": "one two three four",
+    "hypothesis": "one two four four",
+    "first_interim_ms": 9,
+    "final_ms": 20,
+}
 OWN, OTHER = {"name": "heldout", "split": "test"}, {"name": "lunch", "split": "dev"}
 RIGHT = HEARD | {"hypothesis": HEARD["reference"]}
 
@@ -54,6 +61,21 @@ def report(run, *assignments):
 def test_the_error_rates_are_told_with_their_intervals(tmp_path):
     told = report(reported_run(tmp_path, digits_recipe()))
     assert "heldout: word error rate 25.00% (95 % interval 25.00% to 25.00%) of 4 words by tiny/1\n" in told
+
+
+def test_the_distance_from_another_run_is_told_with_its_interval(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    other = RunFolder(shutil.copytree(run.path, tmp_path / "other"))
+    write_heard(other, RIGHT)
+    for _ in range(2):  # the second time there is nothing to do
+        told = CliRunner().invoke(command, ["--run", str(run.path), "--compare", str(other.path)]).stdout
+        assert (
+            "heldout beside other: word error rate +25.00 points (95 % interval +25.00 to +25.00), character " in told
+        )
+    write_heard(other, RIGHT | {"utterance": "another"})
+    told = CliRunner().invoke(command, ["--run", str(run.path), "--compare", str(other.path)]).stdout
+    assert "heldout beside other: word error rate +25.00 points (no interval: of other utterances), " in told
+    assert "beside" not in report(run)
 
 
 def test_a_version_that_was_exported_since_and_not_measured_is_told(tmp_path):

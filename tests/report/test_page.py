@@ -11,7 +11,6 @@ from sonorant.corpus.preparing import prepare
 from sonorant.errors import BadRun
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import load_recipe
-from sonorant.report.page import render_page
 from sonorant.report.writing import write_report
 from sonorant.run_folder import RunFolder
 from sonorant.training.metrics import MetricsLog
@@ -128,15 +127,6 @@ def test_another_run_stands_beside_it(made, page):
     assert json.loads(run.summary.read_text())["compared"]["wer"]["heldout"] == 0.25
     assert "+0 %" in run.report.read_text()
     assert "synthetic voices" not in run.report.read_text()
-
-
-def test_another_run_that_was_measured_on_other_sets_has_dashes_there(made, page):
-    run, data = made
-    figures = json.loads(run.summary.read_text()) | {"compared": {"run": "other", "wer": {"far_field": 0.5}}}
-    rows = re.findall(
-        r"<tr><td>(heldout|far_field).*?<td>([^<]*)<td>([^<]*)</tr>", render_page(run, data, figures), re.S
-    )
-    assert rows == [("heldout", "–", "–"), ("far_field", "50.00 %", "+100 %")]
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "prepare"])

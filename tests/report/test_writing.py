@@ -30,8 +30,8 @@ METRICS = (
 )
 
 
-def outcome(said, heard):
-    return {"reference": said, "hypothesis": heard, "first_interim_ms": None, "final_ms": 20.0}
+def outcome(said, heard, utterance="u"):
+    return {"utterance": utterance, "reference": said, "hypothesis": heard, "first_interim_ms": None, "final_ms": 20.0}
 
 
 def evaluate(run, *outcomes):
@@ -68,14 +68,16 @@ def test_the_page_shows_what_the_figures_say(run):
     assert page.count("<svg") == 4
 
 
-def test_sets_of_one_name_that_were_measured_in_other_ways_are_not_compared(run, tmp_path):
+def test_the_page_shows_another_run_beside_it(run, tmp_path):
     other = RunFolder(shutil.copytree(run.path, tmp_path / "other"))
-    for one, split in ((run, "test"), (other, "dev")):
-        document = json.loads(one.evaluation.read_text())
-        one.evaluation.write_text(json.dumps(document | {"definitions": {"heldout": {"split": split}}}))
-    with pytest.raises(BadRun, match=r"heldout was measured as \{'split': 'dev'\}, and in .* as \{'split': 'test'\}"):
-        write(run, other)
-    assert write(run, run)
+    evaluate(other, outcome("one two three four", "one two three four"))
+    assert write(run, other)
+    page = run.report.read_text()
+    assert "<h2>Beside other</h2>" in page
+    assert "<tr><td>heldout<td>0.00 %<td>–\n<td>+25.0 to +25.0 points<td>0.00 %" in page
+    evaluate(other, outcome("one two three four", "one two three four", utterance="another"))
+    assert write(run, other)
+    assert "<tr><td>heldout<td>0.00 %<td>–\n<td>–<td>0.00 %<td>–</tr>" in run.report.read_text()
 
 
 def test_sets_that_were_not_streamed_in_real_time_have_no_latency(run):
