@@ -1,5 +1,6 @@
 """Atomic writes of files and folders."""
 
+import errno
 import fcntl
 import os
 import re
@@ -68,12 +69,12 @@ def atomic_file(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Bi
 
 
 @contextmanager
-def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[Path]:
+def atomic_folder(path: Path, ready: Callable[[], None] = _nothing, *, replaces: bool = True) -> Iterator[Path]:
     """Yield an empty sibling folder to fill; it becomes `path` at the end, or vanishes if an error is raised.
 
-    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. The drafts that killed
-    writers of `path` left are removed first. ready: as of `atomic_file`. Raises Unavailable, naming `path`, when the
-    file system refuses.
+    A folder that was at `path` is replaced; if a kill prevents that, `sweep` brings it back. replaces: False: the first
+    of several writers at once has the path. The drafts that killed writers of `path` left are removed first. ready: as
+    of `atomic_file`. Raises Unavailable, naming `path`, when the file system refuses, or another writer was first.
     """
     make_folder(path.parent)
     _remove_abandoned(path)
@@ -86,7 +87,10 @@ def atomic_folder(path: Path, ready: Callable[[], None] = _nothing) -> Iterator[
         os.chmod(temporary, 0o755)
         _sync_tree(temporary)
         ready()
-        _put_in_place(temporary, path)
+        if replaces:
+            _put_in_place(temporary, path)
+        else:
+            _take(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
         raise refused(path, error) from error
@@ -189,6 +193,16 @@ def _sweep(path: Path, name: Path | None) -> None:
         os.replace(path, name)
     else:
         shutil.rmtree(path)
+
+
+def _take(temporary: Path, path: Path) -> None:
+    """Rename to a path that nobody has; a folder that is not empty cannot be renamed over."""
+    try:
+        os.rename(temporary, path)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        raise Unavailable(f"{path}: another process has written it meanwhile; do it again") from error
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:

@@ -103,6 +103,20 @@ def test_folder_appears_whole_and_replaces_the_old_one(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["model"]
 
 
+def _write_twice_at_once(path: Path) -> None:
+    with atomic_folder(path, replaces=False) as late:
+        (late / "file").write_text("late")
+        with atomic_folder(path, replaces=False) as early:
+            (early / "file").write_text("early")
+
+
+def test_of_two_writers_at_once_of_a_folder_that_is_not_replaced_the_first_has_it(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="second: another process has written it meanwhile; do it again"):
+        _write_twice_at_once(tmp_path / "second")
+    assert (tmp_path / "second/file").read_text() == "early"
+    assert [path.name for path in tmp_path.iterdir()] == ["second"]
+
+
 def test_what_killed_writers_left_is_swept_and_a_folder_that_one_had_moved_aside_comes_back(tmp_path: Path) -> None:
     for name in (".model.abcd_123", ".replaced.old.abcd1234", ".replaced", ".lost.old.0123abcd", "model", "replaced"):
         (tmp_path / name).mkdir()

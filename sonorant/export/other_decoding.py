@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from sonorant.atomic import atomic_folder
 from sonorant.corpus.record import Record
 from sonorant.export.language_model import copy_language_models, language_model_paths, language_models_sha256
 from sonorant.export.manifest import (
@@ -21,7 +20,7 @@ from sonorant.export.manifest import (
     verify_files,
 )
 from sonorant.export.transcribe.obstacle import obstacle
-from sonorant.export.versions import Export, newest_version
+from sonorant.export.versions import Export, next_version
 from sonorant.recipe import Recipe
 from sonorant.recipe.loading import dump_recipe, load_recipe
 from sonorant.serving.warm_up import WARM_UP
@@ -38,7 +37,7 @@ def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Reco
     The recorded requests have the transcripts of that decoding. recipe: paths of its language models are absolute, or
     below the working folder; these are copied, and so is the model. recordings: of dev, on which the stability of
     interim results is measured anew; without any it stays that of the decoding before. Raises BadExport for damage,
-    Unavailable if the version cannot be written.
+    Unavailable as `next_version`.
     """
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
@@ -47,9 +46,7 @@ def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Reco
     copies = language_model_paths(before, folder)
     if _searching(recipe) == _searching(_located(before, copies)):
         return Export(folder, name_and_version(folder, manifest)[1], is_new=False)
-    version = newest_version(folder.parent)[0] + 1
-    path = folder.parent / str(version)
-    with atomic_folder(path) as draft:
+    with next_version(folder.parent) as (draft, export):
         left_out = {folder / MANIFEST, folder / _RECIPE, *copies.values()}
         shutil.copytree(folder, draft, ignore=partial(_among, left_out), dirs_exist_ok=True)
         (draft / _RECIPE).write_text(dump_recipe(copy_language_models(recipe, draft)), encoding="utf-8")
@@ -57,7 +54,7 @@ def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Reco
         content = hashlib.sha256(f"{manifest.content_sha256}{_searching(recipe)}".encode()).hexdigest()
         changed = replace(
             manifest,
-            version=version,
+            version=export.version,
             content_sha256=content,
             before_tuning_sha256=manifest.exported_sha256,
             files=checksums(draft),
@@ -66,7 +63,7 @@ def export_with_decoding(folder: Path, recipe: Recipe, recordings: Sequence[Reco
         (draft / MANIFEST).write_text(changed.to_json(), encoding="utf-8")
         if recordings or (draft / WARM_UP).exists():
             _recognize_anew(draft, recordings)
-    return Export(path, version, is_new=True)
+    return export
 
 
 def _recognize_anew(folder: Path, recordings: Sequence[Record]) -> None:

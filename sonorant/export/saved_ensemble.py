@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sonorant.atomic import atomic_folder
 from sonorant.corpus.record import Record
 from sonorant.decoding import load_scorer
 from sonorant.export.ensemble import check_members
@@ -16,7 +15,7 @@ from sonorant.export.neural_language_model import load_language_model
 from sonorant.export.saved_model import write_model
 from sonorant.export.stability import add_stability
 from sonorant.export.transcribe.obstacle import AN_ENSEMBLE
-from sonorant.export.versions import Export, content_sha256, ensemble_sha256, newest_version
+from sonorant.export.versions import Export, content_sha256, ensemble_sha256, next_version
 from sonorant.export.warm_up import add_warm_up
 from sonorant.models.family import Model
 from sonorant.recipe import Recipe
@@ -42,17 +41,15 @@ def export_ensemble(
     `export_model`.
     """
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
-    folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
-    version = newest_version(folder)[0] + 1
     alone = recipe.model_copy(update={"decoding": recipe.decoding.model_copy(update={"lm": None, "prior": None})})
     loaded = {other: load_member(other) for other in others}
     digests = [content, *(read_manifest(other).exported_sha256 for other in others)]
-    with atomic_folder(folder / str(version)) as draft:
+    with next_version(exports / recipe.name) as (draft, export):
         first = member_folder(draft, 0)
         first.mkdir(parents=True)
-        write_model(first, model, alone, units, version, content, step)
-        check_members({folder / str(version): load_member(first)} | loaded)
+        write_model(first, model, alone, units, export.version, content, step)
+        check_members({export.path: load_member(first)} | loaded)
         _check_distinct(digests, others)
         for number, other in enumerate(others, 1):
             shutil.copytree(other, member_folder(draft, number))
@@ -69,7 +66,7 @@ def export_ensemble(
         exported = load_exported(draft)
         add_warm_up(draft, exported, recordings)
         add_stability(draft, exported, recordings)
-    return Export(folder / str(version), version, is_new=True)
+    return export
 
 
 def _check_distinct(digests: Sequence[str], others: Sequence[Path]) -> None:

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sonorant.atomic import atomic_folder
 from sonorant.export.manifest import LANGUAGE_MODEL, MANIFEST, BadExport, Manifest, checksums
 from sonorant.export.neural_language_model import ExportedLanguageModel, load_language_model
 from sonorant.export.transcribe.obstacle import A_LANGUAGE_MODEL
-from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.export.versions import Export, content_sha256, next_version
 from sonorant.models.language_model import LanguageModel
 from sonorant.models.language_model_functions import language_model_functions
 from sonorant.recipe import Recipe
@@ -26,14 +25,12 @@ def export_language_model(model: LanguageModel, recipe: Recipe, units: Units, ex
     """Write `exports/<recipe.name>/<version>/`, version being the next integer, atomically.
 
     The written model is loaded, and compared with `model` label by label and as a whole; raises BadExport if their
-    log-probabilities differ, and Unavailable if the folder cannot be written.
+    log-probabilities differ, and Unavailable as `next_version`.
     """
-    folder = exports / recipe.name
-    version = newest_version(folder)[0] + 1
-    with atomic_folder(folder / str(version)) as draft:
-        _write(draft, model, recipe, units, version)
+    with next_version(exports / recipe.name) as (draft, export):
+        _write(draft, model, recipe, units, export.version)
         _compare(load_language_model(draft), model)
-    return Export(folder / str(version), version, is_new=True)
+    return export
 
 
 def _write(draft: Path, model: LanguageModel, recipe: Recipe, units: Units, version: int) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.arrays import Features
-from sonorant.atomic import atomic_folder
 from sonorant.corpus.record import Record
 from sonorant.decoding import Heard, LabelDecoder, MonotonicDecoder, load_scorer
 from sonorant.export.fixed_batch import BATCH
@@ -19,7 +18,7 @@ from sonorant.export.signatures import signature, signatures
 from sonorant.export.stability import add_stability
 from sonorant.export.transcribe.obstacle import obstacle
 from sonorant.export.transcribe.signature import TRANSCRIBE, transcribe_function
-from sonorant.export.versions import Export, content_sha256, newest_version
+from sonorant.export.versions import Export, content_sha256, next_version
 from sonorant.export.warm_up import add_warm_up
 from sonorant.features.front_end import FeatureExtractor
 from sonorant.models.family import Inputs, Model, Streaming
@@ -61,18 +60,16 @@ def export_model(
     stream; raises BadExport if their log-probabilities differ by more than 1e-5 (or that share of them), or by more
     than 1e-3 from those of `model` on the whole stream in a padded batch, or those of kernels that take the graph's
     place by more than 2e-4 from the graph's. Raises BadLanguageModel or WrongVocabulary for a language model that does
-    not fit, and Unavailable if the folder cannot be written.
+    not fit, and Unavailable as `next_version`.
     """
     # A fault is named before anything is written.
     load_scorer(units, recipe.decoding, recipe.text, Path(), load_language_model)
-    folder = exports / recipe.name
     content = content_sha256(model.named_weights(), recipe, units)
-    version = newest_version(folder)[0] + 1
-    with atomic_folder(folder / str(version)) as draft:
-        exported = write_model(draft, model, recipe, units, version, content, step)
+    with next_version(exports / recipe.name) as (draft, export):
+        exported = write_model(draft, model, recipe, units, export.version, content, step)
         add_warm_up(draft, exported, recordings)
         add_stability(draft, exported, recordings)
-    return Export(folder / str(version), version, is_new=True)
+    return export
 
 
 def write_model(

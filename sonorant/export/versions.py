@@ -1,20 +1,22 @@
 """The versions of an exported model, and their digests; without TensorFlow, which takes seconds."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sonorant.atomic import atomic_folder
 from sonorant.export.language_model import language_models_sha256
 from sonorant.export.manifest import BadExport, read_manifest, verify_files
 from sonorant.recipe import Recipe
 from sonorant.serving.labels import LABELS
 from sonorant.text.units import Units
 
-__all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version", "newest_versions"]
+__all__ = ["Export", "content_sha256", "ensemble_sha256", "newest_version", "newest_versions", "next_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,18 @@ def newest_version(folder: Path) -> tuple[int, str]:
     except BadExport:
         return version, ""
     return version, manifest.exported_sha256
+
+
+@contextmanager
+def next_version(folder: Path) -> Iterator[tuple[Path, Export]]:
+    """Yield an empty folder to fill, and the version of the model in `folder` that it becomes at the end, atomically.
+
+    Raises Unavailable if the file system refuses, or another process has written this version meanwhile.
+    """
+    version = newest_version(folder)[0] + 1
+    path = folder / str(version)
+    with atomic_folder(path, replaces=False) as draft:
+        yield draft, Export(path, version, is_new=True)
 
 
 def newest_versions(exports: Path) -> dict[str, str]:
