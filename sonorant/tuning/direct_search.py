@@ -10,14 +10,14 @@ after 60 trials as the mean of 20 seeds, 3.0 with the axes as basis. The points 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from sonorant.tuning.weights import Range
 
-__all__ = ["Point", "minimise"]
+__all__ = ["Point", "best_of", "minimise"]
 
 Point: TypeAlias = tuple[float, ...]
 
@@ -31,7 +31,7 @@ def minimise(
     trials: int,
     rng: np.random.Generator,
 ) -> Point:
-    """Return the best of at most `trials` points, among which is `start`; of equal ones that nearest to it.
+    """Return the best of at most `trials` points, among which is `start` (see `best_of`).
 
     evaluate: values of points, which lie in the box, but for the start. The first half of the trials is the hypercube.
     """
@@ -40,7 +40,7 @@ def minimise(
     def take(points: Sequence[Point]) -> Point:
         new = [point for point in dict.fromkeys(points) if point not in values][: trials - len(values)]
         values.update(zip(new, evaluate(new), strict=True))
-        return min(values, key=lambda point: (values[point], _distance(point, start, box)))
+        return best_of(values, box, start)
 
     best = take([start, *hypercube(box, max(1, trials // 2 - 1), rng)])
     step = _FIRST_STEP
@@ -50,6 +50,11 @@ def minimise(
         if values[best] == before:
             step /= 2
     return best
+
+
+def best_of(values: Mapping[Point, float], box: Sequence[Range], start: Point) -> Point:
+    """Return the point with the least value; of equal ones that nearest to `start`, in sides of the box."""
+    return min(values, key=lambda point: (values[point], _distance(point, start, box)))
 
 
 def hypercube(box: Sequence[Range], count: int, rng: np.random.Generator) -> list[Point]:

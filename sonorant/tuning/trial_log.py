@@ -1,6 +1,7 @@
 """The trials of a tuning so far, in a file that is whole at any time."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ class TrialLog:
 
     def __len__(self) -> int:
         return len(self._errors)
+
+    def __iter__(self) -> Iterator[tuple[Weights, int]]:
+        """Yield weights and errors of all trials, those of other ranges and earlier tunings too."""
+        for trial in self._document["trials"]:
+            yield trial["weights"], int(trial["errors"])
 
     def errors(self, weights: Weights) -> int | None:
         """Return the errors of a trial, None if it has not been run."""

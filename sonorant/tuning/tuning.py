@@ -8,7 +8,7 @@ import numpy as np
 
 from sonorant.text.alignment import Unit
 from sonorant.text.scoring import ErrorRate, change_95
-from sonorant.tuning.direct_search import Point, minimise
+from sonorant.tuning.direct_search import Point, best_of, minimise
 from sonorant.tuning.trial import TrialRunner
 from sonorant.tuning.trial_log import TrialLog
 from sonorant.tuning.weights import Range, Weights
@@ -59,10 +59,10 @@ def tune(
     seed: int,
     done: Callable[[int], None] = lambda best: None,
 ) -> Tuned:
-    """Return the best weights in the ranges, of so many trials; those in the log are not run again.
+    """Return the best weights in the ranges, of so many trials and those in the log, which are not run again.
 
     start: the recipe's weights, those among them that are not varied. done: called after each trial, with the fewest
-    errors so far.
+    errors so far. What is tried depends on ranges, start, trials and seed, not on the log.
     """
     keys = tuple(ranges)
     fewest: list[int] = []
@@ -82,6 +82,20 @@ def tune(
         done(fewest[0])
 
     first = tuple(start[key] for key in keys)
-    point = minimise(evaluate, tuple(ranges.values()), first, trials, np.random.default_rng(seed))
-    best: Weights = {**start, **dict(zip(keys, point, strict=True))}
+    box = tuple(ranges.values())
+    minimise(evaluate, box, first, trials, np.random.default_rng(seed))
+    best: Weights = {**start, **dict(zip(keys, best_of(_known(log, ranges, start), box, first), strict=True))}
     return Tuned(runner.unit, dict(start), best, runner.rate(start), runner.rate(best))
+
+
+def _known(log: TrialLog, ranges: Mapping[str, Range], start: Weights) -> dict[Point, float]:
+    """Return the errors of the start and of each trial in the ranges, whichever tuning it is of."""
+    return {
+        tuple(weights[key] for key in ranges): float(errors)
+        for weights, errors in log
+        if weights == start
+        or all(
+            ranges[key].low <= value <= ranges[key].high if key in ranges else value == start.get(key)
+            for key, value in weights.items()
+        )
+    }

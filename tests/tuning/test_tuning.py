@@ -33,9 +33,9 @@ class Backwards:
             yield function(task)
 
 
-def tuned(subject, path, workers=map, seed=0, start=START, ranges=RANGES):
+def tuned(subject, path, workers=map, seed=0, start=START, ranges=RANGES, trials=TRIALS):
     log = TrialLog(path, subject.fingerprint)
-    return tune(TrialRunner(subject, workers), log, ranges, start, TRIALS, seed)
+    return tune(TrialRunner(subject, workers), log, ranges, start, trials, seed)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,20 @@ def test_neither_the_order_of_results_nor_an_interruption_changes_anything(tunab
     third = Backwards()
     assert tuned(tunable[2], path, third) == whole[0]
     assert third.run == []
+
+
+def test_a_better_trial_of_an_earlier_tuning_is_kept_if_the_ranges_have_it(tunable, whole, tmp_path):
+    path = tmp_path / "tuning.json"
+    assert tuned(tunable[2], path) == whole[0]
+    workers = Backwards()
+    assert tuned(tunable[2], path, workers, trials=1) == whole[0]
+    assert workers.run == []
+    elsewhere = {"lm.alpha": Range(0, 0.1), "lm.beta": Range(-2, 4)}
+    again = tuned(tunable[2], path, ranges=elsewhere, trials=1)
+    inside = [t for t in json.loads(path.read_text())["trials"] if t["weights"]["lm.alpha"] <= 0.1]
+    assert again.after.errors == min(trial["errors"] for trial in inside) > 0
+    alone = tuned(tunable[2], path, start={**START, "lm.beta": 1.5}, ranges={"lm.alpha": Range(0, 3)}, trials=1)
+    assert alone.best["lm.beta"] == 1.5
 
 
 KILLED = """
