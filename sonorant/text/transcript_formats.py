@@ -44,11 +44,15 @@ def formats_of(reference: list[str], hypothesis: list[str]) -> tuple[tuple[Forma
     if not heard:
         return (format_of(reference), "plain"), False
     if _own_format(reference) == _own_format(hypothesis) == "trn":
-        return ("trn", "trn"), not (_look_like_ids(_trn_ids(reference)) and _look_like_ids(_trn_ids(hypothesis)))
+        return ("trn", "trn"), not (_is_trn(reference) and _is_trn(hypothesis))
     if _is_mostly_trn(reference) and _is_mostly_trn(hypothesis):
         return ("trn", "trn"), False  # reading them names the line that lacks its id
     if _is_jsonl(reference) or _is_jsonl(hypothesis):
         return (_beside_jsonl(reference, said), _beside_jsonl(hypothesis, heard)), False
+    if _is_trn(reference):
+        return ("trn", _beside_others(heard, _trn_ids(reference))), False
+    if _is_trn(hypothesis):
+        return (_beside_others(said, _trn_ids(hypothesis)), "trn"), False
     if set(said) != set(heard) or len(set(said)) < max(len(said), len(heard)):
         return (_beside_others(said, heard), _beside_others(heard, said)), False
     if _look_like_ids(said) or len(reference) != len(hypothesis):
@@ -94,6 +98,11 @@ def _is_mostly_trn(lines: list[str]) -> bool:
     """Return whether more than half of the lines have an id in parentheses at their end, and these look like ids."""
     ids = _trn_ids(lines)
     return 2 * len(ids) > sum(map(_has_text, lines)) and _look_like_ids([*set(ids)])
+
+
+def _is_trn(lines: list[str]) -> bool:
+    """Return whether each line has an id in parentheses at its end, and these look like ids."""
+    return _own_format(lines) == "trn" and _look_like_ids(_trn_ids(lines))
 
 
 def _has_text(line: str) -> bool:

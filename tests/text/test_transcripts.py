@@ -63,7 +63,12 @@ _MANY = [f"{a}{b} x" for a in "abcd" for b in "efg"]
         ("good day (ann-1)\nyes (bob-2)\n", "yes (bob-2)\ngood (ann-1)\n", "trn trn", False),
         ("good day (ann-1)\nyes (bob-2)\n", "(ann-1)\n(bob-2)\n", "trn trn", False),
         ("it was cold (monday)\nyes (noon)\n", "it was (monday)\nyes (noon)\n", "trn trn", True),
-        ("good day (ann-1)\n", "good day\n", "plain plain", True),
+        ("good day (ann-1)\n", "good day\n", "trn plain", False),
+        ("good day\nyes\n", "good day (ann-1)\nyes (bob-2)\n", "plain trn", False),
+        ("good day (ann-1)\nyes (bob-2)\n", "bob-2 yes\nann-1 good day\n", "trn kaldi", False),
+        ("ann-1 good day\nbob-2 yes\n", "good day (ann-1)\nyes (bob-2)\n", "kaldi trn", False),
+        ("ann-1 good day\n", "good day (ann-1)\nyes (bob-2)\n", "kaldi trn", False),
+        ("it was cold\nyes\n", "it was (monday)\nyes (noon)\n", "plain plain", True),
         ('{"id": "ann", "text": "x"}', "x y (ann)\n", "jsonl trn", False),
         ('{"id": "ann", "text": "x"}', "ann x\n", "jsonl kaldi", False),
         ("ann x\n", '{"id": "ann", "text": "x"}', "kaldi jsonl", False),
@@ -108,6 +113,14 @@ def test_comments_of_sclite_are_no_utterances(file):
 
 def test_a_file_of_comments_alone_is_no_trn_of_nothing(file):
     assert [one.format for one in read_pair(file(";; a\n"), file(";; b\n", "other"))] == ["plain", "plain"]
+
+
+def test_a_trn_file_is_compared_by_its_ids_with_one_that_has_them_and_with_no_other(file):
+    trn = file("good day (ann-1)\nyes (bob-2)\n")
+    pairs = pair_up(*read_pair(file("bob-2 yes\nann-1 good day\n", "other"), trn))
+    assert pairs == {"bob-2": ("yes", "yes"), "ann-1": ("good day", "good day")}
+    with pytest.raises(BadCorpus, match=r"other looks plain and .*file looks trn: ids and line numbers cannot be"):
+        pair_up(*read_pair(file("good day\nyes\n", "other"), trn))
 
 
 def test_a_recognizer_that_recognised_nothing_is_compared(file):
