@@ -9,6 +9,9 @@ from sonorant.section import Fraction, Interval, Section
 __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 
 
+_LONGEST_SILENCE_MS = 60_000
+
+
 class SplitRecipe(Section):
     """Assignment of utterances to train, dev and test; an utterance is never in two of them."""
 
@@ -73,6 +76,11 @@ class StringsRecipe(Section):
     def _consistent(self) -> Self:
         if self.words_min > self.words_max:
             raise ValueError(f"words_min={self.words_min} is above words_max={self.words_max}")
+        for name, silence in (("pause_ms", self.pause_ms), ("margin_ms", self.margin_ms)):
+            if not 0 <= silence.low <= silence.high <= _LONGEST_SILENCE_MS:
+                raise ValueError(f"{name}={silence.low}..{silence.high}: expected 0 to {_LONGEST_SILENCE_MS} ms")
+        if self.background_db is not None and self.background_db.high > 0:
+            raise ValueError(f"background_db.high={self.background_db.high}: expected at most 0, which is full scale")
         if shared := set(self.test_takes) & set(self.dev_takes):
             raise ValueError(
                 f"takes {sorted(shared)} are in both test_takes and dev_takes; a take belongs to one split"

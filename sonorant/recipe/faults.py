@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from sonorant.recipe.schema import VERSION, Recipe
 from sonorant.recipe.sections import sections_at, sections_in, tags_of
 from sonorant.section import Section
 
-__all__ = ["schema_faults", "version_fault"]
+__all__ = ["nul_faults", "schema_faults", "version_fault"]
 
 _CUTOFF = 0.6  # likeness of a misspelled key or value to the right one
 _FAMILY_CUTOFF = 0.9  # a name of another family is no misspelling: conformer is none of transformer_lm
@@ -31,6 +31,23 @@ def version_fault(document: Document) -> str | None:
     if found > VERSION:
         return f"{position}: version: {found} is newer than this sonorant reads ({VERSION}); update sonorant"
     return f"{position}: version: {found} is older than this sonorant reads ({VERSION}); see `sonorant recipe schema`"
+
+
+def nul_faults(document: Document) -> list[str]:
+    """Return one line per text with a NUL character, which no path has, and no word."""
+    return [
+        f"{document.position(path)}: {dotted(path)}={_shown(text)}: has a NUL character (U+0000); leave it out"
+        for path, text in _texts(document.values)
+        if "\0" in text
+    ]
+
+
+def _texts(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    if isinstance(value, str):
+        yield path, value
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _texts(inner, (*path, key))
 
 
 def schema_faults(error: ValidationError, document: Document, root: type[Section] = Recipe) -> list[str]:

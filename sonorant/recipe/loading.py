@@ -14,7 +14,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from sonorant.errors import BadRecipe, Unavailable
 from sonorant.recipe.document import Document, Override, apply_override, parse_document
-from sonorant.recipe.faults import schema_faults, version_fault
+from sonorant.recipe.faults import nul_faults, schema_faults, version_fault
 from sonorant.recipe.schema import Recipe
 from sonorant.section import Interval
 
@@ -53,6 +53,7 @@ def check_recipe(values: object, name: str) -> Recipe:
 def _checked(document: Document) -> Recipe:
     if fault := version_fault(document):
         raise BadRecipe(fault)
+    document.faults.extend(nul_faults(document))
     try:
         # As JSON, because pydantic's strict mode takes lists for tuples there, and still no string for a number.
         recipe = Recipe.model_validate_json(json.dumps(_renamed(document.values), default=str), strict=True)

@@ -32,7 +32,7 @@ def test_recipes_of_the_project_load_and_survive_dumping(path: Path, tmp_path: P
     assert load_recipe(tmp_path / "again.yaml") == recipe
 
 
-_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 
 
 # Folded at column 120 by ruamel, one would come back with another space.
@@ -105,6 +105,26 @@ def test_any_values_survive_dumping(tmp_path_factory, rate: float, path: str, sp
         (
             HEAD + "  strings:\n    digits_min: 9\n",
             "r.yaml:6: corpus.strings: words_min=9 is above words_max=7",
+        ),
+        (
+            HEAD + "  strings:\n    margin_ms: {low: -300, high: -200}\n",
+            "r.yaml:6: corpus.strings: margin_ms=-300.0..-200.0: expected 0 to 60000 ms",
+        ),
+        (
+            HEAD + "  strings:\n    pause_ms: {low: 0, high: 60001}\n",
+            "r.yaml:6: corpus.strings: pause_ms=0.0..60001.0: expected 0 to 60000 ms",
+        ),
+        (
+            HEAD + "  strings:\n    background_db: {low: 100, high: 200}\n",
+            "r.yaml:6: corpus.strings: background_db.high=200.0: expected at most 0, which is full scale",
+        ),
+        (
+            HEAD + 'text: {tokenizer: "a\\0b"}\n',
+            'r.yaml:6: text.tokenizer="a\\u0000b": has a NUL character (U+0000); leave it out',
+        ),
+        (
+            HEAD + 'decoding: {phrases: [a, "b\\0"]}\n',
+            'r.yaml:6: decoding.phrases[1]="b\\u0000": has a NUL character (U+0000); leave it out',
         ),
         (
             HEAD + "  splits: {by: take}\n",
