@@ -118,6 +118,7 @@ private:
                  std::to_string(counts_.size() + 1) + "-grams");
         if (order > MAX_ORDER)
             fail(std::to_string(order) + "-grams: models up to order " + std::to_string(MAX_ORDER) + " can be read");
+        if (order == 1 && ngrams == 0) fail("found no 1-grams, expected at least one word");
         counts_.push_back(ngrams);
     }
 

@@ -169,6 +169,7 @@ def test_plain_crlf_and_gzipped_files_are_one_model(change, tmp_path):
     [
         (GOOD[-80:], b"", r"after line \d+: the file ends .*cut off"),
         (b"\\end\\\n", b"", r"after line 14: the file ends after 2 of 2 2-grams, without .end.; it is cut off"),
+        (b"ngram 1=4", b"ngram 1=0", r"line 2: found no 1-grams, expected at least one word"),
         (b"ngram 2=2", b"ngram 2=3", r"line 15: found 2 2-grams, expected the 3 2-grams"),
         (b"ngram 2=2", b"ngram 2=1", r"line 13: there are more than the 1 2-grams"),
         (b"ngram 2=2", b"ngram 2=99999999999999999999", r"line 3: found .*expected such as"),
