@@ -10,7 +10,6 @@ import click
 
 from sonorant.cli.newer_checkpoint import tell_newer_checkpoint
 from sonorant.cli.settings import data_folder_or_here, data_option, find_run, read_overrides
-from sonorant.json_file import read_object
 from sonorant.recipe.document import Override
 from sonorant.run_folder import RunFolder
 
@@ -45,6 +44,7 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     """
     from sonorant.corpus.source import corpus_source
     from sonorant.recipe.loading import load_recipe
+    from sonorant.report.outcomes import read_evaluation
     from sonorant.report.writing import write_report
 
     folder = find_run(run)
@@ -57,7 +57,7 @@ def command(run: Path, compare: Path | None, data: Path | None, assignments: tup
     if not write_report(folder, found, corpus_source(recipe.corpus, found), other, sections if chosen else None):
         click.echo("nothing to do: the report is of this run")
     figures = json.loads(folder.summary.read_text(encoding="utf-8"))
-    evaluation = read_object(folder.evaluation, "run `sonorant evaluate` again")
+    evaluation = read_evaluation(folder)
     models = {name: evaluation.get("models", {}).get(name, figures["model"]) for name in figures["wer"]}
     _tell(figures, models)
     if other:
@@ -85,20 +85,27 @@ def _overrides(assignments: tuple[str, ...]) -> list[Override]:
 def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
     """Print error rates; models: the version that each set was measured with."""
     for name, rate in figures["wer"].items():
-        low, high = figures["errors"][name]["interval_95"]
+        errors = figures["errors"][name]
+        if not errors["words"]:
+            heard = f"{errors['insertions']} words were heard"
+            click.echo(f"{name}: no word in the references of {errors['utterances']} utterances; {heard}")
+            continue
+        low, high = errors["interval_95"]
         interval = f"95 % interval {low:.2%} to {high:.2%}"
-        words = figures["errors"][name]["words"]
-        click.echo(f"{name}: word error rate {rate:.2%} ({interval}) of {words} words by {models[name]}")
+        click.echo(f"{name}: word error rate {rate:.2%} ({interval}) of {errors['words']} words by {models[name]}")
 
 
 def _tell_changes(figures: dict[str, Any]) -> None:
     """Print how far error rates are from those of the run that this one is compared with."""
-    for name, change in figures["compared"]["changes"].items():
+    compared = figures["compared"]
+    if not compared["changes"]:
+        click.echo(f"no test set in common with {compared['run']}, which has {', '.join(compared['wer'])}", err=True)
+    for name, change in compared["changes"].items():
         rates = ", ".join(
             f"{rate} error rate {100 * change[key]:+.2f} points ({_interval(change[f'{key}_95'])})"
             for key, rate in (("wer", "word"), ("cer", "character"))
         )
-        click.echo(f"{name} beside {figures['compared']['run']}: {rates}")
+        click.echo(f"{name} beside {compared['run']}: {rates}")
 
 
 def _interval(ends: Sequence[float] | None) -> str:

@@ -40,8 +40,9 @@ class Scored:
         """Return the figures as lines of text."""
         rate, (low, high) = self.rate, self.rate.interval_95
         drawn = f", {len(set(rate.speakers))} speakers resampled" if rate.resampled == "speaker" else ""
+        figure = f"{rate.rate:.2%} (95 % interval {low:.2%} to {high:.2%}{drawn})"
         lines = [
-            f"{self.metric}: {rate.rate:.2%} (95 % interval {low:.2%} to {high:.2%}{drawn})",
+            f"{self.metric}: {figure if rate.reference_words else f'none, as no {self.unit} is in the references'}",
             f"{rate.errors} errors in {rate.reference_words} {self.unit}s of {len(self.aligned)} utterances: "
             f"S {rate.substitutions}, I {rate.insertions}, D {rate.deletions}",
             f"SER: {rate.sentence_rate:.2%} ({rate.sentence_errors} of {len(self.aligned)} utterances with an error)",

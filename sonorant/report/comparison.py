@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sonorant.errors import BadRun
-from sonorant.json_file import read_object
-from sonorant.report.summary import Summary, outcomes_rate, summarise
+from sonorant.report.outcomes import outcomes_rate, read_evaluation
+from sonorant.report.summary import Summary, summarise
 from sonorant.run_folder import RunFolder
 from sonorant.text.alignment import Unit
 from sonorant.text.scoring import change_95
@@ -19,14 +19,14 @@ _FIGURES = ("wer", "errors", "train_seconds", "t_session")
 def compare(run: RunFolder, other: RunFolder, names: Iterable[str], source: str) -> Summary:
     """Return the figures of `other`, and how far `run`'s rates of the test sets `names` are from them.
 
-    `changes` has, for each set that both measured, `wer` and `cer`, run's rates less other's, and their 95 % intervals,
-    `wer_95` and `cer_95` (see `change_95`), None where the two heard other utterances. Raises BadRun if `other` has no
-    report (see `summarise`), or the two measured a set in other ways.
+    `changes` has, for each set with a word in it that both measured, `wer` and `cer`, run's rates less other's, and
+    their 95 % intervals, `wer_95` and `cer_95` (see `change_95`), None where the two heard other utterances. Raises
+    BadRun if `other` has no report (see `summarise`), or the two measured a set in other ways.
     """
     figures = summarise(other, source)
-    shared = [name for name in names if name in figures["wer"]]
+    before, after = (read_evaluation(one)["sets"] for one in (other, run))
+    shared = [name for name in names if all(_has_words(sets.get(name, ())) for sets in (before, after))]
     _check_alike(run, other, shared)
-    before, after = (read_object(one.evaluation, "")["sets"] for one in (other, run))
     return {
         "run": other.path.name,
         **{key: figures[key] for key in _FIGURES},
@@ -36,13 +36,17 @@ def compare(run: RunFolder, other: RunFolder, names: Iterable[str], source: str)
 
 def _check_alike(run: RunFolder, other: RunFolder, names: Iterable[str]) -> None:
     """Raise BadRun for a test set that the two runs were measured on with different sections of their recipes."""
-    here, there = (read_object(one.evaluation, "").get("definitions", {}) for one in (run, other))
+    here, there = (read_evaluation(one).get("definitions", {}) for one in (run, other))
     for name in names:
         if name in here and name in there and here[name] != there[name]:
             raise BadRun(
                 f"{other.evaluation}: test set {name} was measured as {there[name]}, and in {run.evaluation} as "
                 f"{here[name]}: give one of them another name, or choose sets with --set"
             )
+
+
+def _has_words(outcomes: Sequence[dict[str, Any]]) -> bool:
+    return any(outcome["reference"].strip() for outcome in outcomes)
 
 
 def _change(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> dict[str, Any]:

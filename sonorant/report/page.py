@@ -1,6 +1,5 @@
 """The page of a report: tables and plots."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import jinja2
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.confusions import confusion_table
 from sonorant.report.journal import read_journal
+from sonorant.report.outcomes import read_evaluation
 from sonorant.report.plots import alignment_plot, durations_plot, learning_plot, rates_plot, stages_plot
 from sonorant.report.stage_view import view_stages
 from sonorant.report.summary import Summary
@@ -21,7 +21,7 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
     """Return the page that shows the figures of a run, as HTML; the noise that stages add is below `data_folder`."""
     recipe = load_recipe(run.recipe)
     journal = read_journal(run.metrics)
-    outcomes = json.loads(run.evaluation.read_text())["sets"]
+    outcomes = read_evaluation(run)["sets"]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sonorant.report", "."), autoescape=True, undefined=jinja2.StrictUndefined
     )

@@ -11,11 +11,10 @@ from sonorant.export.manifest import ENSEMBLE, MANIFEST, member_folder, read_man
 from sonorant.json_file import read_object
 from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
+from sonorant.report.outcomes import outcomes_rate, read_evaluation
 from sonorant.run_folder import RunFolder
-from sonorant.text.alignment import Unit
-from sonorant.text.scoring import ErrorRate, score
 
-__all__ = ["Summary", "outcomes_rate", "summarise"]
+__all__ = ["Summary", "summarise"]
 
 Summary: TypeAlias = dict[str, Any]
 
@@ -35,9 +34,7 @@ def summarise(run: RunFolder, source: str, sets: Mapping[str, object] | None = N
     for path, command in ((run.evaluation, "evaluate"), (card, f"prepare --recipe {run.recipe}")):
         if not path.exists():
             raise BadRun(f"{path}: not there; run `sonorant {command} --run {run.path}` first")
-    evaluation = read_object(run.evaluation, f"run `sonorant evaluate --run {run.path}` again")
-    if "subjects" not in evaluation:
-        raise BadRun(f"{run.evaluation}: of an earlier version; run `sonorant evaluate --run {run.path}` again")
+    evaluation = read_evaluation(run)
     evaluation["sets"] = _chosen(run, evaluation, sets or {})
     return {
         "wer": {name: outcomes_rate(outcomes).rate for name, outcomes in evaluation["sets"].items()},
@@ -115,15 +112,6 @@ def _signature(export: Path) -> str:
     """Return that of an exported model; of an ensemble, its first member's."""
     signature = read_manifest(export).signature
     return read_manifest(member_folder(export, 0)).signature if signature == ENSEMBLE else signature
-
-
-def _pairs(outcomes: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(outcome["reference"], outcome["hypothesis"]) for outcome in outcomes]
-
-
-def outcomes_rate(outcomes: Sequence[dict[str, Any]], unit: Unit = "word") -> ErrorRate:
-    """Return the error rate of the outcomes of a test set, those of `RunFolder.evaluation`."""
-    return score(_pairs(outcomes), unit, [outcome.get("speaker", "") for outcome in outcomes])
 
 
 def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -67,15 +67,23 @@ def test_the_distance_from_another_run_is_told_with_its_interval(tmp_path):
     run = reported_run(tmp_path, digits_recipe())
     other = RunFolder(shutil.copytree(run.path, tmp_path / "other"))
     write_heard(other, RIGHT)
+    arguments = ["--run", str(run.path), "--compare", str(other.path)]
+    words = "heldout beside other: word error rate +25.00 points"
     for _ in range(2):  # the second time there is nothing to do
-        told = CliRunner().invoke(command, ["--run", str(run.path), "--compare", str(other.path)]).stdout
-        assert (
-            "heldout beside other: word error rate +25.00 points (95 % interval +25.00 to +25.00), character " in told
-        )
+        told = CliRunner().invoke(command, arguments).stdout
+        assert f"{words} (95 % interval +25.00 to +25.00), character error rate +" in told
     write_heard(other, RIGHT | {"utterance": "another"})
-    told = CliRunner().invoke(command, ["--run", str(run.path), "--compare", str(other.path)]).stdout
-    assert "heldout beside other: word error rate +25.00 points (no interval: of other utterances), " in told
+    assert f"{words} (no interval: of other utterances), " in CliRunner().invoke(command, arguments).stdout
     assert "beside" not in report(run)
+
+
+def test_a_set_without_a_word_has_no_error_rate_and_is_not_compared(tmp_path):
+    run = reported_run(tmp_path, digits_recipe())
+    other = RunFolder(shutil.copytree(run.path, tmp_path / "other"))
+    write_heard(other, RIGHT | {"reference": " "})
+    assert "heldout: no word in the references of 1 utterances; 4 words were heard\n" in report(other)
+    done = CliRunner().invoke(command, ["--run", str(run.path), "--compare", str(other.path)])
+    assert "no test set in common with other, which has heldout\n" in done.stderr
 
 
 def test_a_version_that_was_exported_since_and_not_measured_is_told(tmp_path):

@@ -34,6 +34,14 @@ def test_it_prints_rate_interval_and_counts(score):
     assert lines[2] == "SER: 50.00% (1 of 2 utterances with an error)"
 
 
+def test_without_a_word_in_the_references_there_is_no_rate(score):
+    lines = score('{"id": "a", "text": ""}', '{"id": "a", "text": "x y"}').output.splitlines()
+    assert lines[:2] == [
+        "WER: none, as no word is in the references",
+        "2 errors in 0 words of 1 utterances: S 0, I 2, D 0",
+    ]
+
+
 def test_an_id_in_parentheses_at_the_end_of_a_line_is_no_word(score):
     for arguments in ((), ("--format", "trn")):
         done = score("good morning (spk-u1)\nyes (spk-u2)\n", "yes (spk-u2)\ngood evening (spk-u1)\n", *arguments)

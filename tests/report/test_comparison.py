@@ -93,10 +93,13 @@ def test_other_words_of_an_utterance_of_one_name_have_no_interval(runs):
     assert change(run, other)["wer_95"] is None
 
 
-def test_sets_that_one_run_alone_has_are_left_out(runs):
+def test_sets_that_one_run_alone_has_and_those_without_a_word_are_left_out(runs):
     run, other = runs
     evaluate(run, "one")
     evaluate(other, "one", name="lunch")
+    assert compare(run, other, ["heldout"], "tones")["changes"] == {}
+    for each in runs:
+        evaluate(each, "one", said=" ")
     assert compare(run, other, ["heldout"], "tones")["changes"] == {}
 
 
