@@ -12,7 +12,6 @@ import click
 
 import benchmarks
 from benchmarks.row import Row
-from services.process.signals import leaving_in_order
 
 __all__ = ["command"]
 
@@ -75,7 +74,7 @@ def _run(name: str, **options: object) -> None:
     as_json = options.pop(_JSON)
     benchmark = importlib.import_module(f"benchmarks.{name}")
     measuring = benchmark.rows(lambda doing: click.echo(f"… {doing}", err=True), **options)
-    with leaving_in_order(), closing(measuring) as measured:
+    with closing(measuring) as measured:
         for row in measured:
             rows.append(row)
             if not as_json:

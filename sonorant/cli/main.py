@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import click
 
+from services.process.signals import leaving_in_order
 from sonorant import __version__
 from sonorant.errors import SonorantError, Unavailable
 
@@ -106,11 +107,12 @@ def cli() -> None:
 
 @_ending_with_the_reader()
 def main() -> None:
-    """Run the command line; exit with the code of the error that ended it."""
+    """Run the command line; exit with the code of the error, or the signal, that ended it."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold any bytes, which UTF-8 cannot
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        cli(standalone_mode=False)
+        with leaving_in_order():
+            cli(standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:

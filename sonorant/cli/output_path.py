@@ -1,4 +1,4 @@
-"""Outputs that would replace what the same command reads, as an unquoted `-o *.txt` has it."""
+"""Outputs that no command writes: what it reads, as an unquoted `-o *.txt` has it, and `-`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,9 @@ __all__ = ["check_output"]
 
 
 def check_output(output: Path | None, inputs: Iterable[Path | None]) -> None:
-    """Raise click.UsageError, naming the file, if the output is one of the files to read."""
+    """Raise click.UsageError, naming the file, if the output is one of the files to read, or `-`."""
+    if output == Path("-"):
+        raise click.UsageError("-: expected a file to write; /dev/stdout is the standard output")
     if output is None or not output.exists():
         return
     for given in inputs:

@@ -37,6 +37,8 @@ def command(
     Kind, size and normalisation are those of the recipe's section `text` (without --recipe, the run's), for instance
     --set text.units=unigram --set text.pieces=1000. A recipe takes the file by `text.tokenizer`. The same text and
     recipe give the same bytes; of more than ten million words, a sample drawn from the recipe's seed is learnt from.
+
+    Exit codes: 65 a text or run cannot be used; 69 the output cannot be written; 78 the recipe is wrong.
     """
     if (run_path is None) == (not texts):
         raise click.UsageError("give either TEXTS, files with a sentence a line, or --run, a run that is prepared")

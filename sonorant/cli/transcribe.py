@@ -113,7 +113,10 @@ def command(
     """Stream FILES, in any format that soundfile reads or Opus in WebM, to a recognizer and print transcripts.
 
     Of a folder all recordings below it are streamed, but hidden ones and those in hidden folders; a pattern in quotes
-    is expanded. A file that cannot be read is named and skipped; the exit code is 65 then.
+    is expanded. A file that cannot be read is named and skipped.
+
+    Exit codes: 65 a recording or the run cannot be used, or the recognizer refuses the request; 69 the recognizer is
+    gone, or the output cannot be written; 77 the API key is missing, wrong or cannot be read.
     """
     _check_sources(files, mic, server, run)
     from services.recognizer_client.layout import Layout

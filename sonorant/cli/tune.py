@@ -66,8 +66,9 @@ def command(
     The model's outputs are computed once, below RUN/tuning; RUN/tuning.json has every trial, and the same command goes
     on where it was interrupted.
 
-    Exit codes: 65 no export, no such set, nothing to vary, or a range that is not possible; 78 a value of --set is
-    wrong; 130 interrupted, the same command goes on.
+    Exit codes: 65 no export, no such set, nothing to vary, a range that is not possible, a language model or a
+    RUN/tuning.json that cannot be used; 69 disk or store refuse; 78 a value of --set is wrong; 130 interrupted, the
+    same command goes on.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from services.storage.run import open_run

@@ -3,12 +3,14 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from itertools import islice
+from types import FrameType
 from typing import Protocol, TypeVar
 
 from sonorant.errors import Unavailable
@@ -67,28 +69,38 @@ def open_workers(jobs: int) -> Iterator[Workers]:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], None]]:
-    """Yield a check that raises KeyboardInterrupt after Ctrl-C: anywhere else it may leave a lock of the pool taken."""
+    """Yield a check that raises KeyboardInterrupt after Ctrl-C, SystemExit after SIGTERM.
+
+    Raised anywhere else they may leave a lock of the pool taken.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
-    came = False
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
 
-    def note(*_: object) -> None:
-        nonlocal came
-        came = True
-        signal.signal(signal.SIGINT, before)  # a second one is not noted but raised, wherever that is
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        restore()  # a second one is not noted but raised, wherever that is
 
     def check() -> None:
-        if came:
+        if signal.SIGINT in came:
             raise KeyboardInterrupt
+        if came:
+            sys.exit(128 + came[0])
 
-    before = signal.signal(signal.SIGINT, note)
-
+    for number in before:
+        signal.signal(number, note)
     try:
         yield check
         check()
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()
 
 
 def _in_this_process(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:

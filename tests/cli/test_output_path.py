@@ -22,3 +22,12 @@ def test_a_file_to_read_is_not_replaced_by_the_output(tmp_path, monkeypatch, com
     done = CliRunner().invoke(command, arguments)
     assert (done.exit_code, f"{arguments[-1]} is to be read, and would be replaced" in done.output) == (2, True)
     assert (tmp_path / "b.txt").read_text() == "one two\n"
+
+
+@pytest.mark.parametrize("command", [lm.command, tokenizer.command])
+def test_the_standard_output_has_no_short_name(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("one two\n")
+    done = CliRunner().invoke(command, ["a.txt", "-o", "-"])
+    assert (done.exit_code, "-: expected a file to write; /dev/stdout is" in done.output) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

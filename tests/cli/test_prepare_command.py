@@ -182,7 +182,8 @@ def test_help_tells_the_exit_codes(folder: Path) -> None:
     assert "3 some were skipped" in " ".join(sonorant(folder, "prepare", "--help").stdout.split())
 
 
-def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path) -> None:
+@pytest.mark.parametrize(("number", "code", "end"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "")])
+def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path, number: int, code: int, end: str) -> None:
     command = [sys.executable, "-m", "sonorant.cli", "prepare", "--recipe", "tiny.yaml", "--data", "data"]
     command += ["--run", "out", "--jobs", "2", "--set", "corpus.strings.train=20000"]
     with subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
@@ -190,13 +191,14 @@ def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path) -> None:
         while process.poll() is None and not list(shards.glob("*.tfrecord")):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.02)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         try:
             _, told = process.communicate(timeout=60)  # returns once no worker holds the pipe any more
         finally:
             process.kill()  # else leaving the block would wait for it
-    assert process.returncode == 130
-    assert told.strip().endswith("interrupted")
+    assert process.returncode == code
+    assert told.strip().endswith(end)
+    assert not {"Traceback", "leaked"} & {*told.split()}
     assert not (shards / "card.json").exists()
     assert sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--run", "out").returncode == 0
 

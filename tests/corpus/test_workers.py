@@ -60,7 +60,7 @@ def interrupt():
     while not SENDING.exists():
         time.sleep(0.01)
     time.sleep(0.3)  # until the pool has begun to read
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), int(sys.argv[2]))
 
 if __name__ == "__main__":
     threading.Thread(target=interrupt, daemon=True).start()
@@ -72,7 +72,10 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupt_while_a_worker_sends_its_result_ends_at_once(tmp_path):
-    (tmp_path / "program.py").write_text(HALF_A_RESULT)
-    done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "sending"], check=False, timeout=60)
-    assert done.returncode == 7
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 7), (signal.SIGTERM, 143)])
+def test_an_interrupt_while_a_worker_sends_its_result_ends_at_once_and_leaves_nothing(tmp_path, number, code):
+    program = tmp_path / "program.py"
+    program.write_text(HALF_A_RESULT)
+    command = [sys.executable, program, tmp_path / "sending", str(int(number))]
+    done = subprocess.run(command, check=False, timeout=60, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, "")
