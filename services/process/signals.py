@@ -1,4 +1,4 @@
-"""Termination signals: the first one begins the drain, or the end; a second one ends the process at once."""
+"""Termination signals: the first one begins the drain, or the end, for which a second one does not wait."""
 
 import signal
 import sys
@@ -43,7 +43,9 @@ def leaving_in_order() -> Iterator[None]:
             signal.signal(number, handler)
 
     def leave(number: int, _frame: FrameType | None) -> None:
-        restore()
+        for each in before:  # a second one ends the process at once
+            signal.signal(each, signal.SIG_DFL)
+        before.clear()
         sys.exit(128 + number)
 
     for number in before:

@@ -31,8 +31,8 @@ def track_report(run: RunFolder, recipe: Recipe, figures: Mapping[str, Any]) -> 
 
 
 def _rates(figures: Mapping[str, Any]) -> list[Point]:
-    """Return word and character error rates of the test sets, at the last step."""
+    """Return word and character error rates of the test sets, as far as they have any, at the last step."""
     position = (int(figures["steps"] or 0), float(figures["train_seconds"]))
-    words = [Point(f"test/{name}/wer", rate, *position) for name, rate in figures["wer"].items()]
-    characters = [Point(f"test/{name}/cer", errors["cer"], *position) for name, errors in figures["errors"].items()]
-    return words + characters
+    rates = {f"test/{name}/wer": rate for name, rate in figures["wer"].items()}
+    rates |= {f"test/{name}/cer": errors["cer"] for name, errors in figures["errors"].items()}
+    return [Point(name, rate, *position) for name, rate in rates.items() if rate is not None]

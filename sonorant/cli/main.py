@@ -102,7 +102,11 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sonorant")
 def cli() -> None:
-    """Train end-to-end speech recognizers on data augmented on the fly, and serve them."""
+    """Train end-to-end speech recognizers on data augmented on the fly, and serve them.
+
+    Exit codes: those of each command's --help; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP, unless a command
+    says otherwise.
+    """
 
 
 @_ending_with_the_reader()

@@ -1,4 +1,4 @@
-"""Outputs that no command writes: what it reads, as an unquoted `-o *.txt` has it, and `-`."""
+"""Outputs that are mistakes: what the same command reads, as an unquoted `-o *.txt` has it, or `-`."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -86,7 +86,7 @@ def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
     """Print error rates; models: the version that each set was measured with."""
     for name, rate in figures["wer"].items():
         errors = figures["errors"][name]
-        if not errors["words"]:
+        if rate is None:
             heard = f"{errors['insertions']} words were heard"
             click.echo(f"{name}: no word in the references of {errors['utterances']} utterances; {heard}")
             continue
@@ -98,8 +98,9 @@ def _tell(figures: dict[str, Any], models: Mapping[str, str]) -> None:
 def _tell_changes(figures: dict[str, Any]) -> None:
     """Print how far error rates are from those of the run that this one is compared with."""
     compared = figures["compared"]
-    if not compared["changes"]:
-        click.echo(f"no test set in common with {compared['run']}, which has {', '.join(compared['wer'])}", err=True)
+    if alone := [name for name in figures["wer"] if name not in compared["changes"]]:
+        there = ", ".join(compared["wer"]) or "none"
+        click.echo(f"not compared: {', '.join(alone)}; {compared['run']} has {there}, and a set has words", err=True)
     for name, change in compared["changes"].items():
         rates = ", ".join(
             f"{rate} error rate {100 * change[key]:+.2f} points ({_interval(change[f'{key}_95'])})"

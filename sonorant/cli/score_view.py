@@ -83,13 +83,13 @@ def show_text(scored: Scored, alignments: bool, top: int) -> None:
 
 
 def show_json(scored: Scored, alignments: bool, top: int) -> None:
-    """Print the same as JSON, rates as fractions."""
+    """Print the same as JSON, rates as fractions; null for that of references without a word."""
     rate = scored.rate
     document: dict[str, Any] = {
         "metric": scored.metric,
         "unit": scored.unit,
-        "rate": rate.rate,
-        "interval_95": rate.interval_95,
+        "rate": rate.rate if rate.reference_words else None,
+        "interval_95": rate.interval_95 if rate.reference_words else None,
         "interval_resamples": f"{rate.resampled}s",
         "substitutions": rate.substitutions,
         "insertions": rate.insertions,

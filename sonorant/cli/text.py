@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sonorant.cli.output_path import check_output
 from sonorant.cli.settings import find_run
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def command(run_path: Path, split: str, spelt: bool, output: Path | None) -> Non
     from sonorant.atomic import atomic_file
     from sonorant.corpus.shards import ShardSet
 
+    check_output(output, ())
     run = find_run(run_path)
     shards = ShardSet.open(run.shards, split)
     texts = (record.text for record in shards)

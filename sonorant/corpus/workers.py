@@ -19,6 +19,7 @@ __all__ = ["Workers", "open_workers"]
 
 _AHEAD = 4  # tasks a worker, so that none waits for this process
 _LOOK_EVERY_S = 0.1
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -69,15 +70,15 @@ def open_workers(jobs: int) -> Iterator[Workers]:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], None]]:
-    """Yield a check that raises KeyboardInterrupt after Ctrl-C, SystemExit after SIGTERM.
+    """Yield a check that raises KeyboardInterrupt after Ctrl-C, SystemExit after SIGTERM or SIGHUP.
 
     Raised anywhere else they may leave a lock of the pool taken.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    came: int | None = None
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
     before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
 
     def restore() -> None:
@@ -85,14 +86,15 @@ def _interrupts() -> Iterator[Callable[[], None]]:
             signal.signal(number, handler)
 
     def note(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        nonlocal came
+        came = number
         restore()  # a second one is not noted but raised, wherever that is
 
     def check() -> None:
-        if signal.SIGINT in came:
+        if came == signal.SIGINT:
             raise KeyboardInterrupt
-        if came:
-            sys.exit(128 + came[0])
+        if came is not None:
+            sys.exit(128 + came)
 
     for number in before:
         signal.signal(number, note)

@@ -9,7 +9,7 @@ from sonorant.section import Fraction, Interval, Section
 __all__ = ["CorpusRecipe", "SplitRecipe", "StringsRecipe"]
 
 
-_LONGEST_SILENCE_MS = 60_000
+_LONGEST_SILENCE_MS = 60_000  # as long as the longest recordings that are used (max_seconds)
 
 
 class SplitRecipe(Section):
@@ -54,12 +54,15 @@ class StringsRecipe(Section):
     words_min: int = Field(3, ge=1, le=100, description="Fewest recordings in a string.")
     words_max: int = Field(7, ge=1, le=100, description="Most recordings in a string.")
     pause_ms: Interval = Field(
-        Interval(low=50, high=400), description="Silence between two recordings, in milliseconds."
+        Interval(low=50, high=400), description="Silence between two recordings, in milliseconds, 0 to 60,000."
     )
-    margin_ms: Interval = Field(Interval(low=100, high=300), description="Silence before and after, in milliseconds.")
+    margin_ms: Interval = Field(
+        Interval(low=100, high=300), description="Silence before and after, in milliseconds, 0 to 60,000."
+    )
     background_db: Interval | None = Field(
         None,
-        description="Level of white noise under a string, in decibels of full scale; absent: pauses are zeros.",
+        description="Level of white noise under a string, in decibels of full scale, at most 0; absent: pauses are "
+        "zeros.",
     )
     test_takes: tuple[int, ...] = Field(
         (0, 1, 2, 3, 4), description="Takes of every speaker that only test uses (corpus.splits.by: take only)."

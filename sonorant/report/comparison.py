@@ -1,6 +1,6 @@
 """A run beside another: rates of the same test sets, and intervals of their differences, utterance by utterance."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sonorant.errors import BadRun
@@ -24,9 +24,10 @@ def compare(run: RunFolder, other: RunFolder, names: Iterable[str], source: str)
     BadRun if `other` has no report (see `summarise`), or the two measured a set in other ways.
     """
     figures = summarise(other, source)
-    before, after = (read_evaluation(one)["sets"] for one in (other, run))
+    there, here = read_evaluation(other), read_evaluation(run)
+    before, after = there["sets"], here["sets"]
     shared = [name for name in names if all(_has_words(sets.get(name, ())) for sets in (before, after))]
-    _check_alike(run, other, shared)
+    _check_alike(run, other, here.get("definitions", {}), there.get("definitions", {}), shared)
     return {
         "run": other.path.name,
         **{key: figures[key] for key in _FIGURES},
@@ -34,9 +35,10 @@ def compare(run: RunFolder, other: RunFolder, names: Iterable[str], source: str)
     }
 
 
-def _check_alike(run: RunFolder, other: RunFolder, names: Iterable[str]) -> None:
+def _check_alike(
+    run: RunFolder, other: RunFolder, here: Mapping[str, Any], there: Mapping[str, Any], names: Iterable[str]
+) -> None:
     """Raise BadRun for a test set that the two runs were measured on with different sections of their recipes."""
-    here, there = (read_evaluation(one).get("definitions", {}) for one in (run, other))
     for name in names:
         if name in here and name in there and here[name] != there[name]:
             raise BadRun(
@@ -54,8 +56,8 @@ def _change(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -
     same = [_said(outcome) for outcome in before] == [_said(outcome) for outcome in after]
     change: dict[str, Any] = {}
     for name, unit in _UNITS.items():
-        one, other = outcomes_rate(before, unit), outcomes_rate(after, unit)
-        change |= {name: other.rate - one.rate, f"{name}_95": list(change_95(one, other)) if same else None}
+        old, new = outcomes_rate(before, unit), outcomes_rate(after, unit)
+        change |= {name: new.rate - old.rate, f"{name}_95": list(change_95(old, new)) if same else None}
     return change
 
 

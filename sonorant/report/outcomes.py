@@ -44,6 +44,8 @@ def read_evaluation(run: RunFolder) -> dict[str, Any]:
         fault = error.errors(include_url=False)[0]
         key, found = ".".join(map(str, fault["loc"])), repr(fault["input"])
         raise BadRun(f"{shown(run.evaluation)}: damaged: {key}: {fault['msg']}, found {found[:60]}; {again}") from error
+    if without := sorted(evaluation["sets"].keys() - evaluation["streams"].keys()):
+        raise BadRun(f"{shown(run.evaluation)}: damaged: streams.{without[0]}: missing, expected a number; {again}")
     return evaluation
 
 

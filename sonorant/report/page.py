@@ -30,7 +30,8 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         figures=figures,
         compared=figures.get("compared"),
         initial=journal["initial"][-1] if journal["initial"] else None,
-        percent=lambda fraction: f"{100 * fraction:.2f} %",
+        percent=_percent,
+        interval=lambda ends: " – ".join(map(_percent, ends)) if ends else "–",
         points=lambda interval: "{:+.1f} to {:+.1f} points".format(*(100 * end for end in interval)),
         ms=lambda value: "–" if value is None else f"{value:.0f} ms",
         learning=learning_plot(journal["step"], journal["dev"]),
@@ -41,6 +42,10 @@ def render_page(run: RunFolder, data_folder: Path, figures: Summary) -> str:
         confusions={name: confusion_table(outcomes[name]) for name in figures["wer"]},
     )
     return page
+
+
+def _percent(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.2f} %"
 
 
 def _histograms(figures: Summary) -> dict[str, dict[str, Any]]:

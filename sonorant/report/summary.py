@@ -13,6 +13,7 @@ from sonorant.recipe.loading import load_recipe
 from sonorant.report.journal import Line, read_journal
 from sonorant.report.outcomes import outcomes_rate, read_evaluation
 from sonorant.run_folder import RunFolder
+from sonorant.text.scoring import ErrorRate
 
 __all__ = ["Summary", "summarise"]
 
@@ -26,8 +27,9 @@ def summarise(run: RunFolder, source: str, sets: Mapping[str, object] | None = N
     """Return every figure of a finished run.
 
     source: of the recordings, in words. sets: the test sets by name, as their sections of the recipe; None: all that
-    were measured. Error rates are fractions, times in the unit of their name. Raises BadRun, naming what is missing or
-    damaged, if the run has not been trained and evaluated, or a set was measured with another section.
+    were measured. Error rates are fractions, None of a set without a word in its references; times are in the unit of
+    their name. Raises BadRun, naming what is missing or damaged, if the run has not been trained and evaluated, or a
+    set was measured with another section.
     """
     end = _end(run)
     card = run.shards / "card.json"
@@ -37,7 +39,7 @@ def summarise(run: RunFolder, source: str, sets: Mapping[str, object] | None = N
     evaluation = read_evaluation(run)
     evaluation["sets"] = _chosen(run, evaluation, sets or {})
     return {
-        "wer": {name: outcomes_rate(outcomes).rate for name, outcomes in evaluation["sets"].items()},
+        "wer": {name: _rate(outcomes_rate(outcomes)) for name, outcomes in evaluation["sets"].items()},
         "errors": {name: _errors(outcomes) for name, outcomes in evaluation["sets"].items()},
         "train_seconds": end["train_seconds"],
         "t_session": end["t_session"],
@@ -114,6 +116,10 @@ def _signature(export: Path) -> str:
     return read_manifest(member_folder(export, 0)).signature if signature == ENSEMBLE else signature
 
 
+def _rate(rate: ErrorRate) -> float | None:
+    return rate.rate if rate.reference_words else None
+
+
 def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rate, characters = outcomes_rate(outcomes), outcomes_rate(outcomes, "character")
     return {
@@ -122,10 +128,10 @@ def _errors(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "substitutions": rate.substitutions,
         "insertions": rate.insertions,
         "deletions": rate.deletions,
-        "interval_95": list(rate.interval_95),
+        "interval_95": list(rate.interval_95) if rate.reference_words else None,
         "interval_resamples": f"{rate.resampled}s",
-        "cer": characters.rate,
-        "cer_interval_95": list(characters.interval_95),
+        "cer": _rate(characters),
+        "cer_interval_95": list(characters.interval_95) if rate.reference_words else None,
         "sentence_rate": rate.sentence_rate,
     }
 

@@ -98,10 +98,16 @@ def _rates(reports: Sequence[KeptReport], test_set: str) -> list[str]:
     return [words, _rate([one["cer"] for one in errors], errors[0].get("cer_interval_95"))]
 
 
-def _rate(rates: Sequence[float], interval: Sequence[float] | None) -> str:
-    """Return one rate with its interval, if its report has one, or of several mean, least and greatest."""
-    around = interval if len(rates) == 1 else (min(rates), max(rates))
-    shown = f"{100 * mean(rates):.1f} %"
+def _rate(rates: Sequence[float | None], interval: Sequence[float] | None) -> str:
+    """Return one rate with its interval, if its report has one, or of several mean, least and greatest.
+
+    A dash for a set without a word, which has no rate.
+    """
+    known = [rate for rate in rates if rate is not None]
+    if not known:
+        return "–"
+    around = interval if len(known) == 1 else (min(known), max(known))
+    shown = f"{100 * mean(known):.1f} %"
     return f"{shown} ({100 * around[0]:.1f} to {100 * around[1]:.1f})" if around else shown
 
 

@@ -51,12 +51,12 @@ def read_transcripts(path: Path, format: Format | None = None) -> Transcripts:
 def read_pair(reference: Path, hypothesis: Path, format: Format | None = None) -> tuple[Transcripts, Transcripts]:
     """Return the transcripts of two files that are compared; without `format`, formats are detected from both.
 
-    Files are trn where most lines of both end with an id in parentheses; then all must, but comments (`;;`); one alone
-    is where each of its lines does, and these look like ids. Other ids
-    are the same in both files, and each comes once. So first words are ids where they are the same, each once, and look
-    like ids, or stand in another order, or there are many; else lines are plain. What does not look like ids (a digit
-    or "_" in each word, other than a number's) is `doubtful`, of trn too. A hypothesis of blank lines is plain: nothing
-    was recognised. Raises BadCorpus as `read_transcripts`.
+    Files are trn where most lines of both end with an id in parentheses; then all must, but comments (`;;`). One file
+    alone is trn where each of its lines ends so, and these look like ids. Other ids are the same in both files, and
+    each comes once. So first words are ids where they are the same, each once, and look like ids, or stand in another
+    order, or there are many; else lines are plain. What does not look like ids (a digit or "_" in each word, other than
+    a number's) is `doubtful`, of trn too. A hypothesis of blank lines is plain: nothing was recognised. Raises
+    BadCorpus as `read_transcripts`.
     """
     paths, lines = (reference, hypothesis), (_lines(reference), _lines(hypothesis, may_be_blank=True))
     formats, doubtful = ((format, format), False) if format else formats_of(*lines)

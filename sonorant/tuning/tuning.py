@@ -65,7 +65,7 @@ def tune(
     errors so far. What is tried depends on ranges, start, trials and seed, not on the log.
     """
     keys = tuple(ranges)
-    fewest: list[int] = []
+    fewest = [int(errors) for errors in _known(log, ranges, start).values()]
 
     def evaluate(points: Sequence[Point]) -> list[float]:
         every: list[Weights] = [{**start, **dict(zip(keys, point, strict=True))} for point in points]

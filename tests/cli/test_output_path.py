@@ -1,7 +1,7 @@
 import pytest
 from click.testing import CliRunner
 
-from sonorant.cli import lm, score, tokenizer
+from sonorant.cli import lm, score, text, tokenizer
 
 
 @pytest.mark.parametrize(
@@ -24,10 +24,13 @@ def test_a_file_to_read_is_not_replaced_by_the_output(tmp_path, monkeypatch, com
     assert (tmp_path / "b.txt").read_text() == "one two\n"
 
 
-@pytest.mark.parametrize("command", [lm.command, tokenizer.command])
-def test_the_standard_output_has_no_short_name(tmp_path, monkeypatch, command):
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [(lm.command, ["a.txt"]), (tokenizer.command, ["a.txt"]), (text.command, ["run"])],
+)
+def test_the_standard_output_has_no_short_name(tmp_path, monkeypatch, command, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("one two\n")
-    done = CliRunner().invoke(command, ["a.txt", "-o", "-"])
+    done = CliRunner().invoke(command, [*arguments, "-o", "-"])
     assert (done.exit_code, "-: expected a file to write; /dev/stdout is" in done.output) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

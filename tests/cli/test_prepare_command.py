@@ -182,8 +182,8 @@ def test_help_tells_the_exit_codes(folder: Path) -> None:
     assert "3 some were skipped" in " ".join(sonorant(folder, "prepare", "--help").stdout.split())
 
 
-@pytest.mark.parametrize(("number", "code", "end"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "")])
-def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path, number: int, code: int, end: str) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path, number: int, code: int) -> None:
     command = [sys.executable, "-m", "sonorant.cli", "prepare", "--recipe", "tiny.yaml", "--data", "data"]
     command += ["--run", "out", "--jobs", "2", "--set", "corpus.strings.train=20000"]
     with subprocess.Popen(command, cwd=folder, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
@@ -197,8 +197,8 @@ def test_interrupt_ends_it_and_the_next_call_goes_on(folder: Path, number: int, 
         finally:
             process.kill()  # else leaving the block would wait for it
     assert process.returncode == code
-    assert told.strip().endswith(end)
-    assert not {"Traceback", "leaked"} & {*told.split()}
+    assert told.strip().endswith("interrupted") == (number == signal.SIGINT)
+    assert "leaked" not in told
     assert not (shards / "card.json").exists()
     assert sonorant(folder, "prepare", "--recipe", "tiny.yaml", "--data", "data", "--run", "out").returncode == 0
 

@@ -40,6 +40,8 @@ def test_without_a_word_in_the_references_there_is_no_rate(score):
         "WER: none, as no word is in the references",
         "2 errors in 0 words of 1 utterances: S 0, I 2, D 0",
     ]
+    document = json.loads(score('{"id": "a", "text": ""}', '{"id": "a", "text": "x y"}', "--json").output)
+    assert (document["rate"], document["interval_95"], document["insertions"]) == (None, None, 2)
 
 
 def test_an_id_in_parentheses_at_the_end_of_a_line_is_no_word(score):

@@ -19,6 +19,16 @@ def test_a_worker_that_dies_is_named_as_the_reason():
         list(workers(_die, [0]))
 
 
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with open_workers(2):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def _interrupt_beside_a_dead_worker():
     with open_workers(2) as workers:
         (worker,) = set(workers(_pid, [0]))
@@ -72,7 +82,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 7), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 7), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_while_a_worker_sends_its_result_ends_at_once_and_leaves_nothing(tmp_path, number, code):
     program = tmp_path / "program.py"
     program.write_text(HALF_A_RESULT)

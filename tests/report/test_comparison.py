@@ -29,7 +29,7 @@ def evaluate(run, *heard, said="one two three four", split="test", name="heldout
         {"utterance": f"u{i}", "reference": said, "hypothesis": text, "first_interim_ms": None, "final_ms": None}
         for i, text in enumerate(heard)
     ]
-    document = {"model": "tiny/1", "subjects": {}, "streams": {}, "sets": {name: outcomes}}
+    document = {"model": "tiny/1", "subjects": {}, "streams": {name: 4}, "sets": {name: outcomes}}
     run.evaluation.write_text(json.dumps(document | {"definitions": {name: {"split": split}}}))
     return outcomes
 

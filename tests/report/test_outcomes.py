@@ -30,6 +30,7 @@ def test_what_was_written_is_read(run):
         ({"sets": {"heldout": [{**OUTCOME, "final_ms": "soon"}]}}, "final_ms: .*number, found 'soon'"),
         ({"definitions": []}, "definitions: .*dictionary, found \\[\\]"),
         ({"model": 1}, "model: .*string, found 1"),
+        ({"streams": {}}, "streams.heldout: missing, expected a number"),
     ],
 )
 def test_damage_is_named_with_its_place(run, change, fault):

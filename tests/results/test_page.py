@@ -73,3 +73,9 @@ def test_a_set_that_a_system_was_not_measured_on_stays_empty(corpora, reports):
     assert line_of(render_page(corpora, came), "large") == (
         "| `large`, twice as large | 1 |  |  | 50.0 % (2.5 to 10.0) | 1.2 % (0.6 to 5.0) |"
     )
+
+
+def test_a_set_without_a_word_has_a_dash(corpora, reports):
+    errors = {"noisy": {"interval_95": None, "cer": None, "cer_interval_95": None}}
+    came = reports | {"tones-large-1": reports["tones-large-1"] | {"wer": {"noisy": None}, "errors": errors}}
+    assert line_of(render_page(corpora, came), "large") == "| `large`, twice as large | 1 |  |  | – | – |"
