@@ -99,8 +99,8 @@ def _tell_changes(figures: dict[str, Any]) -> None:
     """Print how far error rates are from those of the run that this one is compared with."""
     compared = figures["compared"]
     if alone := [name for name in figures["wer"] if name not in compared["changes"]]:
-        there = ", ".join(compared["wer"]) or "none"
-        click.echo(f"not compared: {', '.join(alone)}; {compared['run']} has {there}, and a set has words", err=True)
+        names = ", ".join(alone)
+        click.echo(f"{names}: not compared, as {compared['run']} has no such set, or no word is in it", err=True)
     for name, change in compared["changes"].items():
         rates = ", ".join(
             f"{rate} error rate {100 * change[key]:+.2f} points ({_interval(change[f'{key}_95'])})"
