@@ -30,30 +30,28 @@ def heed_signals() -> None:
 def leaving_in_order() -> Iterator[None]:
     """Raise SystemExit at the first SIGTERM or SIGHUP, so that a command ends its child processes.
 
-    A signal that is ignored, as SIGHUP by nohup, stays so. Signals are the main thread's: in others nothing changes.
+    A second one ends the process at once. A signal that is ignored, as SIGHUP by nohup, stays so. Signals are the main
+    thread's: in others nothing changes, nor within another such block.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handlers = {number: signal.getsignal(number) for number in _ENDING}
-    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        for each in before:  # a second one ends the process at once
-            signal.signal(each, signal.SIG_DFL)
-        before.clear()
-        sys.exit(128 + number)
-
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, _leave, None)}
     for number in before:
-        signal.signal(number, leave)
+        signal.signal(number, _leave)
     try:
         yield
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    for each in _ENDING:
+        if signal.getsignal(each) is _leave:
+            signal.signal(each, signal.SIG_DFL)
+    sys.exit(128 + number)
 
 
 class Shutdown:

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -70,16 +69,15 @@ def open_workers(jobs: int) -> Iterator[Workers]:
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], None]]:
-    """Yield a check that raises KeyboardInterrupt after Ctrl-C, SystemExit after SIGTERM or SIGHUP.
+    """Yield a check that delivers a signal that came since, by which its handler may raise.
 
-    Raised anywhere else they may leave a lock of the pool taken.
+    KeyboardInterrupt, or what else a handler raises, may anywhere else leave a lock of the pool taken.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
     came: int | None = None
-    handlers = {number: signal.getsignal(number) for number in _ENDING}
-    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    before = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -88,13 +86,13 @@ def _interrupts() -> Iterator[Callable[[], None]]:
     def note(number: int, _frame: FrameType | None) -> None:
         nonlocal came
         came = number
-        restore()  # a second one is not noted but raised, wherever that is
+        restore()  # a second one is not noted but delivered, wherever that is
 
     def check() -> None:
-        if came == signal.SIGINT:
-            raise KeyboardInterrupt
+        nonlocal came
         if came is not None:
-            sys.exit(128 + came)
+            number, came = came, None
+            signal.raise_signal(number)
 
     for number in before:
         signal.signal(number, note)

@@ -165,6 +165,14 @@ def test_a_tracker_gets_the_report_and_its_error_rates_once_each(tmp_path):
     assert (artifacts / "report.html").read_bytes() == run.report.read_bytes()
 
 
+def test_of_a_set_without_a_word_no_rate_is_tracked(tmp_path):
+    run = reported_run(tmp_path, tracked_recipe(tmp_path / "mlflow"))
+    write_heard(run, RIGHT | {"reference": ""})
+    assert "tracked as run" in report(run)
+    ((_, points),) = tracked(tmp_path / "mlflow")
+    assert not [name for name in points if name.startswith("test/")]
+
+
 def test_set_chooses_the_test_sets_and_without_it_all_are_reported(tmp_path):
     run = reported_run(tmp_path, digits_recipe())
     measured = json.loads(run.evaluation.read_text())

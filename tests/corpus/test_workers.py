@@ -54,6 +54,7 @@ def _await_end(pid):
 HALF_A_RESULT = """
 import os, signal, struct, sys, threading, time
 from pathlib import Path
+from services.process.signals import leaving_in_order
 from sonorant.corpus.workers import open_workers
 
 SENDING = Path(sys.argv[1])
@@ -75,7 +76,7 @@ def interrupt():
 if __name__ == "__main__":
     threading.Thread(target=interrupt, daemon=True).start()
     try:
-        with open_workers(2) as workers:
+        with leaving_in_order(), open_workers(2) as workers:
             list(workers(work, [1]))
     except KeyboardInterrupt:
         sys.exit(7)

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -59,6 +61,24 @@ def test_a_command_leaves_by_its_finally_blocks_and_handlers_are_put_back(number
     with pytest.raises(SystemExit) as end, leaving_in_order():
         signal.raise_signal(number)
     assert (end.value.code, signal.getsignal(number)) == (128 + number, before)
+
+
+NESTED = """
+import signal
+from services.process.signals import leaving_in_order
+
+with leaving_in_order():
+    try:
+        with leaving_in_order():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.raise_signal(signal.SIGHUP)
+"""
+
+
+def test_a_second_signal_ends_the_process_at_once_whichever_block_it_is_in():
+    code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{NESTED}"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == -signal.SIGHUP
 
 
 def test_a_signal_that_is_ignored_stays_so(hangup):
