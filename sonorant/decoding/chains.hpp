@@ -28,8 +28,8 @@ public:
         return {reversed.rbegin(), reversed.rend()};
     }
 
-    // Keeps the chains that are `used`, and renumbers these.
-    void keep(const std::vector<uint32_t*>& used) {
+    // Keeps the chains that are `used`, and renumbers these, in order; returns the new number of each link, or NONE.
+    std::vector<uint32_t> keep(const std::vector<uint32_t*>& used) {
         std::vector<uint32_t> moved(links_.size(), NONE);
         for (const uint32_t* last : used)
             for (uint32_t at = *last; at != NONE && moved[at] == NONE; at = links_[at].before) moved[at] = 0;
@@ -44,6 +44,7 @@ public:
         links_.resize(kept);
         for (uint32_t* last : used)
             if (*last != NONE) *last = moved[*last];
+        return moved;
     }
 
 private:

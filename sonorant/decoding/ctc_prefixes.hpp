@@ -10,8 +10,8 @@
 //     psi(gc) = sum over t of phi_t p_t(c),    psi(g, end) = gamma_T^n(g) + gamma_T^b(g).
 //
 // phi does not depend on c, but for the last label, so psi of all next labels is a product of one vector with the
-// frames' probabilities; gamma is only computed of hypotheses that the beam has kept. Nothing is pruned, but for terms that
-// are less than e^-700 of the largest.
+// frames' probabilities; gamma is only computed of hypotheses that the beam has kept. Nothing is pruned, but for gamma
+// that are less than e^-100 of later ones.
 #pragma once
 
 #include <algorithm>
@@ -25,25 +25,41 @@
 
 namespace sonorant::decoding {
 
-// Log-probabilities of one utterance, [frames, units + 1], blank last, and their exponentials.
+// Log-probabilities of one utterance's frames so far, [frames, units + 1], blank last, and their exponentials; of those
+// from `first` on, the others are forgotten.
 struct CtcFrames {
-    size_t frames, symbols;
-    std::vector<double> log_probs, probs;
+    size_t symbols, first = 0, frames = 0;
+    std::vector<float> log_probs;
+    std::vector<double> probs;
 
-    CtcFrames(const float* rows, size_t frames, size_t symbols) : frames(frames), symbols(symbols) {
-        log_probs.assign(rows, rows + frames * symbols);
-        for (const double value : log_probs) {
-            if (std::isnan(value)) throw std::invalid_argument("log_probs by frame have NaN values");
-            probs.push_back(std::exp(value));
-        }
+    explicit CtcFrames(size_t symbols) : symbols(symbols) {}
+
+    // Adds a frame. Throws std::invalid_argument for NaN, and has changed nothing.
+    void push(const float* row) {
+        if (std::any_of(row, row + symbols, [](float value) { return std::isnan(value); }))
+            throw std::invalid_argument("log_probs by frame have NaN values");
+        log_probs.insert(log_probs.end(), row, row + symbols);
+        for (size_t symbol = 0; symbol < symbols; ++symbol) probs.push_back(std::exp(static_cast<double>(row[symbol])));
+        ++frames;
     }
-    double log_prob(size_t frame, int32_t symbol) const { return log_probs[frame * symbols + symbol]; }
+    // Forgets the frames before this one, once they are the most: at a cost that does not grow with the utterance.
+    void forget(size_t before) {
+        if (2 * before < first + frames) return;
+        log_probs.erase(log_probs.begin(), log_probs.begin() + (before - first) * symbols);
+        probs.erase(probs.begin(), probs.begin() + (before - first) * symbols);
+        first = before;
+    }
+
+    const double* probs_of(size_t frame) const { return probs.data() + (frame - first) * symbols; }
+    double log_prob(size_t frame, int32_t symbol) const { return log_probs[(frame - first) * symbols + symbol]; }
+    int32_t blank() const { return static_cast<int32_t>(symbols - 1); }
 };
 
-// An open hypothesis: its last label (-1: none), log psi, and log gamma of 0 to all frames.
+// A hypothesis: its last label (-1: none), log psi, and log gamma of `first` to all frames; of fewer it is 0.
 struct CtcPrefix {
     int32_t last;
     double log_psi;
+    size_t first;
     std::vector<double> unit, blank;
 };
 
@@ -57,16 +73,11 @@ struct CtcPrefixState {
 class CtcPrefixes {
 public:
     static constexpr double kNever = -std::numeric_limits<double>::infinity();
+    static constexpr double kNegligible = 100;  // e to the power of minus it; a double has 16 digits, e to that of -37
 
     static CtcPrefixState begin(std::vector<CtcFrames> utterances) {
         CtcPrefixState state{std::make_shared<const std::vector<CtcFrames>>(std::move(utterances)), 1, {}};
-        for (const CtcFrames& utterance : *state.utterances) {
-            CtcPrefix empty{-1, 0.0, std::vector<double>(utterance.frames + 1, kNever), {0.0}};
-            const auto blank = static_cast<int32_t>(utterance.symbols - 1);
-            for (size_t t = 0; t < utterance.frames; ++t)
-                empty.blank.push_back(empty.blank[t] + utterance.log_prob(t, blank));
-            state.open.push_back(std::move(empty));
-        }
+        for (const CtcFrames& utterance : *state.utterances) state.open.push_back(empty(utterance));
         return state;
     }
 
@@ -81,56 +92,91 @@ public:
                 static_cast<size_t>(before[i]) >= utterance.symbols)
                 throw std::out_of_range("a label or a parent is none of the state's");
             const CtcPrefix& parent = state.open[i / hypotheses * state.hypotheses + parents[i]];
-            after.open.push_back(extended(utterance, parent, before[i]));
+            // The end stands before the first label, and changes nothing.
+            after.open.push_back(before[i] == utterance.blank() ? parent : extended(utterance, parent, before[i]));
             write(utterance, after.open.back(), gains);
             gains += utterance.symbols;
         }
         return after;
     }
 
-private:
-    static double add(double a, double b) {
-        const double most = std::max(a, b);
-        return most == kNever ? kNever : most + std::log1p(std::exp(std::min(a, b) - most));
+    static CtcPrefix empty(const CtcFrames& heard) {
+        CtcPrefix g{-1, 0.0, 0, {kNever}, {0.0}};
+        for (size_t t = 0; t < heard.frames; ++t) hear(g, kNever, heard, t);
+        return g;
     }
 
-    // The end stands before the first label, and changes nothing.
-    static CtcPrefix extended(const CtcFrames& utterance, const CtcPrefix& g, int32_t label) {
-        const auto blank = static_cast<int32_t>(utterance.symbols - 1);
-        if (label == blank) return g;
-        CtcPrefix h{label, kNever, {kNever}, {kNever}};
-        for (size_t t = 0; t < utterance.frames; ++t) {
-            const double phi = label == g.last ? g.blank[t] : add(g.blank[t], g.unit[t]);
-            h.log_psi = add(h.log_psi, phi + utterance.log_prob(t, label));
-            h.unit.push_back(add(h.unit[t], phi) + utterance.log_prob(t, label));
-            h.blank.push_back(add(h.blank[t], h.unit[t]) + utterance.log_prob(t, blank));
-        }
+    static CtcPrefix extended(const CtcFrames& heard, const CtcPrefix& g, int32_t label) {
+        const size_t first = first_of(g);
+        CtcPrefix h{label, kNever, first, {kNever}, {kNever}};
+        for (size_t t = first; t < heard.frames; ++t) hear(h, phi(g, t - g.first, label), heard, t);
         return h;
     }
 
-    static void write(const CtcFrames& utterance, const CtcPrefix& g, double* gains) {
-        const size_t units = utterance.symbols - 1;
-        if (g.log_psi == kNever) return std::fill(gains, gains + utterance.symbols, kNever);
+    // The frame before which gamma is negligible beside what it is later.
+    static size_t first_of(const CtcPrefix& g) {
+        const auto gamma = [&](size_t back) { return std::max(g.unit[back], g.blank[back]); };
+        double most = kNever;
+        for (size_t back = 0; back < g.unit.size(); ++back) most = std::max(most, gamma(back));
+        size_t back = 0;
+        while (gamma(back) < most - kNegligible) ++back;
+        return g.first + back;
+    }
+
+    // Forgets gamma before this frame.
+    static void forget(CtcPrefix& g, size_t before) {
+        g.unit.erase(g.unit.begin(), g.unit.begin() + (before - g.first));
+        g.blank.erase(g.blank.begin(), g.blank.begin() + (before - g.first));
+        g.first = before;
+    }
+
+    // Adds frame t, the one after those of h. phi_t: that of h without its last label.
+    static void hear(CtcPrefix& h, double phi_t, const CtcFrames& heard, size_t t) {
+        const double unit = h.unit.back(), label = h.last < 0 ? 0.0 : heard.log_prob(t, h.last);
+        h.log_psi = add(h.log_psi, phi_t + label);
+        h.unit.push_back(add(unit, phi_t) + label);
+        h.blank.push_back(add(h.blank.back(), unit) + heard.log_prob(t, heard.blank()));
+    }
+
+    // What a next label has before it, `back` frames after the first of g.
+    static double phi(const CtcPrefix& g, size_t back, int32_t label) {
+        return label == g.last ? g.blank[back] : add(g.blank[back], g.unit[back]);
+    }
+
+    // The log-probability that the frames spell g, and nothing more.
+    static double log_spelt(const CtcPrefix& g) { return add(g.unit.back(), g.blank.back()); }
+
+    // Writes log psi(g, y) - log psi(g) of each symbol y to `gains`, the end where the blank stands.
+    static void write(const CtcFrames& heard, const CtcPrefix& g, double* gains) {
+        const size_t units = heard.symbols - 1;
+        if (g.log_psi == kNever) return std::fill(gains, gains + heard.symbols, kNever);
         std::fill(gains, gains + units, 0.0);
         double most = kNever;
-        std::vector<double> phi;
-        for (size_t t = 0; t < utterance.frames; ++t) {
-            phi.push_back(add(g.blank[t], g.unit[t]));
-            most = std::max(most, phi.back());
+        std::vector<double> before;
+        for (size_t t = g.first; t < heard.frames; ++t) {
+            before.push_back(add(g.blank[t - g.first], g.unit[t - g.first]));
+            most = std::max(most, before.back());
         }
-        for (size_t t = 0; t < utterance.frames; ++t) {
-            const double share = std::exp(phi[t] - most);
+        for (size_t t = g.first; t < heard.frames; ++t) {
+            const double share = std::exp(before[t - g.first] - most);
             if (most == kNever || share == 0.0) continue;
-            const double* probs = utterance.probs.data() + t * utterance.symbols;
+            const double* probs = heard.probs_of(t);
             for (size_t unit = 0; unit < units; ++unit) gains[unit] += share * probs[unit];
         }
         for (size_t unit = 0; unit < units; ++unit) gains[unit] = std::log(gains[unit]) + most - g.log_psi;
         if (g.last >= 0) {
             double psi = kNever;
-            for (size_t t = 0; t < utterance.frames; ++t) psi = add(psi, g.blank[t] + utterance.log_prob(t, g.last));
+            for (size_t t = g.first; t < heard.frames; ++t)
+                psi = add(psi, g.blank[t - g.first] + heard.log_prob(t, g.last));
             gains[g.last] = psi - g.log_psi;
         }
-        gains[units] = add(g.unit.back(), g.blank.back()) - g.log_psi;
+        gains[units] = log_spelt(g) - g.log_psi;
+    }
+
+private:
+    static double add(double a, double b) {
+        const double most = std::max(a, b);
+        return most == kNever ? kNever : most + std::log1p(std::exp(std::min(a, b) - most));
     }
 };
 

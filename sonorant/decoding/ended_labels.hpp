@@ -40,10 +40,11 @@ inline double end_margin(const double* log_probs, const double* gains, size_t sy
     return log_probs[end] - *threshold * others;
 }
 
-// A hypothesis with its end. log_prob: that of the decoder alone, where the search asks for it.
+// A hypothesis with its end. own: the part of its score that does not change while frames arrive, where the search asks
+// for it.
 struct Ended {
     uint32_t labels;
-    double score, log_prob;
+    double score, own;
 };
 
 class EndedLabels {
@@ -73,15 +74,19 @@ public:
         if (best_.empty() && nearest_.score > NEVER) best_.push_back(nearest_);
     }
 
-    // Adds to the scores of the best, in their order; those that have become impossible are none, unless all have.
-    void rescore(const std::vector<double>& added) {
-        std::vector<Ended> possible;
-        for (size_t i = 0; i < best_.size(); ++i)
-            if (best_[i].score + added[i] > NEVER)
-                possible.push_back({best_[i].labels, best_[i].score + added[i], best_[i].log_prob});
-        if (possible.empty()) return;
-        best_ = std::move(possible);
+    // Gives each the score that `score_of` it returns.
+    template <class ScoreOf>
+    void rescore(const ScoreOf& score_of) {
+        for (Ended& one : best_) one.score = score_of(one);
+        if (nearest_.own > NEVER) nearest_.score = score_of(nearest_);
         std::stable_sort(best_.begin(), best_.end(), comes_before);
+    }
+
+    // Those that `cannot` be are none, unless all are.
+    template <class Cannot>
+    void remove(const Cannot& cannot) {
+        if (!std::all_of(best_.begin(), best_.end(), cannot))
+            best_.erase(std::remove_if(best_.begin(), best_.end(), cannot), best_.end());
     }
 
     void add_chains_to(std::vector<uint32_t*>& used) {

@@ -203,7 +203,8 @@ CtcPrefixState begin_prefixes(const std::vector<Frames<float>>& log_probs) {
     for (const auto& rows : log_probs) {
         if (!rows.shape(1) || rows.shape(1) != log_probs.front().shape(1))
             throw nb::value_error("expected [frames, units + 1] of each utterance, blank last");
-        utterances.emplace_back(rows.data(), rows.shape(0), rows.shape(1));
+        CtcFrames& frames = utterances.emplace_back(rows.shape(1));
+        for (size_t t = 0; t < rows.shape(0); ++t) frames.push(rows.data() + t * rows.shape(1));
     }
     return CtcPrefixes::begin(std::move(utterances));
 }

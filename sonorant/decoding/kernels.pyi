@@ -138,11 +138,18 @@ class LabelHypotheses:
 class MonotonicHypotheses:
     """Hypotheses of the search by monotonic attention of one utterance, waiting and ended.
 
-    At first one waits, without labels. A listed one: labels, their frames, score, and log-probability by the decoder
-    alone. symbols: at least 1, the end last; beam: at least 1; end_threshold: as that of `sonorant.decoding.Scoring`.
+    At first one waits, without labels. A listed one: labels, their frames, and score. symbols: at least 1, the end
+    last; beam: at least 1; end_threshold, ctc_weight: as those of `sonorant.decoding.Scoring`.
     """
 
-    def __init__(self, symbols: int, beam: int, end_threshold: float | None) -> None: ...
+    def __init__(self, symbols: int, beam: int, end_threshold: float | None, ctc_weight: float = 0.0) -> None: ...
+    def hear(self, log_probs: NDArray[np.float32]) -> None:
+        """Let CTC hear the next frame, before it is offered, by log-probabilities [units + 1], blank last.
+
+        Without a weight of CTC nothing is heard. Raises ValueError for another shape and for NaN, and has changed
+        nothing.
+        """
+
     def offer(self) -> int:
         """Offer the next frame to all that wait; return how many."""
 
@@ -164,17 +171,21 @@ class MonotonicHypotheses:
         """Let those that are still offered the frame wait for the next one."""
 
     def finish(self) -> None:
-        """End the utterance: the one that came nearest to its end has ended if none has, and none waits if one has."""
+        """End the utterance: the one that came nearest to its end has ended if none has, and none waits if one has.
 
-    def rescore(self, added: Sequence[float]) -> None:
-        """Add to the scores of those that have ended, in their order; -inf removes one, unless it removes all."""
+        What CTC cannot spell is none, unless it can spell nothing that has ended.
+        """
 
     @property
     def labels(self) -> int:
         """Labels in memory."""
 
-    def waiting(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]: ...
-    def ended(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float, float]]:
+    @property
+    def frames(self) -> int:
+        """Frames in memory, by which CTC extends hypotheses."""
+
+    def waiting(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float]]: ...
+    def ended(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float]]:
         """Return them best first."""
 
 class CtcSearch:

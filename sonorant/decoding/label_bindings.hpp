@@ -107,8 +107,13 @@ private:
 
 class MonotonicHypotheses {
 public:
-    MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold)
-        : hypotheses_(at_least_one("symbols", symbols), at_least_one("beam", beam), end_threshold) {}
+    MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold, double ctc_weight)
+        : hypotheses_(at_least_one("symbols", symbols), at_least_one("beam", beam), end_threshold, ctc_weight) {}
+
+    void hear(Rows<float, 1> log_probs) {
+        expect("log_probs by frame", log_probs, {hypotheses_.symbols()}, "[units + 1]");
+        hypotheses_.hear(log_probs.data());
+    }
 
     size_t offer() {
         hypotheses_.offer();
@@ -128,15 +133,8 @@ public:
     void rest() { hypotheses_.rest(); }
     void finish() { hypotheses_.finish(); }
 
-    void rescore(const std::vector<double>& added) {
-        const size_t ended = hypotheses_.ended().size();
-        if (added.size() != ended)
-            throw std::invalid_argument(std::to_string(added.size()) + " numbers: expected one for each of " +
-                                        std::to_string(ended) + " that have ended");
-        hypotheses_.rescore(added);
-    }
-
     size_t labels() const { return hypotheses_.labels(); }
+    size_t frames() const { return hypotheses_.frames(); }
     nb::list waiting() const { return listed(hypotheses_.waiting()); }
     nb::list ended() const { return listed(hypotheses_.ended()); }
 
@@ -151,7 +149,7 @@ private:
     template <class One>
     nb::list listed(const std::vector<One>& every) const {
         nb::list found;
-        for (const One& one : every) found.append(spelt(hypotheses_.spelt(one.labels), one.score, one.log_prob));
+        for (const One& one : every) found.append(spelt(hypotheses_.spelt(one.labels), one.score));
         return found;
     }
 
@@ -177,14 +175,16 @@ inline void bind_labels(nb::module_& m) {
         .def("advance", &LabelHypotheses::advance, "log_probs"_a, "attention"_a, "beside"_a.none())
         .def("finish", &LabelHypotheses::finish);
     nb::class_<MonotonicHypotheses>(m, "MonotonicHypotheses")
-        .def(nb::init<size_t, size_t, std::optional<double>>(), "symbols"_a, "beam"_a, "end_threshold"_a.none())
+        .def(nb::init<size_t, size_t, std::optional<double>, double>(), "symbols"_a, "beam"_a, "end_threshold"_a.none(),
+             "ctc_weight"_a = 0.0)
+        .def("hear", &MonotonicHypotheses::hear, "log_probs"_a)
         .def("offer", &MonotonicHypotheses::offer)
         .def("attend", &MonotonicHypotheses::attend, "attends"_a, "log_probs"_a, "gains"_a, "frame"_a)
         .def("end", &MonotonicHypotheses::end, "log_probs"_a, "gains"_a, "frame"_a)
         .def("rest", &MonotonicHypotheses::rest)
         .def("finish", &MonotonicHypotheses::finish)
-        .def("rescore", &MonotonicHypotheses::rescore, "added"_a)
         .def_prop_ro("labels", &MonotonicHypotheses::labels)
+        .def_prop_ro("frames", &MonotonicHypotheses::frames)
         .def("waiting", &MonotonicHypotheses::waiting)
         .def("ended", &MonotonicHypotheses::ended);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arriving_ctc.hpp"
 #include "candidates.hpp"
 #include "chains.hpp"
 #include "ended_labels.hpp"
@@ -17,9 +18,9 @@
 
 namespace sonorant::decoding {
 
-// One that seeks a frame. log_prob: that of the decoder alone.
+// One that seeks a frame. own: its score without CTC, which does not change while it waits.
 struct Seeking {
-    double score, log_prob;
+    double score, own;
     uint32_t labels;
 };
 
@@ -38,21 +39,40 @@ struct FrameChoice {
 
 class MonotonicHypotheses {
 public:
-    // symbols, beam: at least 1.
-    MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold)
-        : symbols_(symbols), beam_(beam), end_threshold_(end_threshold), waiting_{{0.0, 0.0, NONE}}, ended_(beam) {}
+    // symbols, beam: at least 1. ctc_weight: in [0, 1); with 0 nothing is heard.
+    MonotonicHypotheses(size_t symbols, size_t beam, std::optional<double> end_threshold, double ctc_weight)
+        : symbols_(symbols),
+          beam_(beam),
+          end_threshold_(end_threshold),
+          ctc_weight_(ctc_weight),
+          waiting_{{0.0, 0.0, NONE}},
+          ended_(beam),
+          of_ctc_(symbols),
+          joint_(symbols),
+          scores_(symbols) {
+        if (ctc_weight) ctc_.emplace(symbols);
+    }
 
     size_t symbols() const { return symbols_; }
     size_t offered() const { return offered_.size(); }
     size_t labels() const { return labels_.size(); }  // in memory
+    size_t frames() const { return ctc_ ? ctc_->frames() : 0; }
     const std::vector<Seeking>& waiting() const { return waiting_; }
     const std::vector<Ended>& ended() const { return ended_.best(); }
     std::vector<HeardLabel> spelt(uint32_t labels) const { return labels_.chain(labels); }
 
+    // Lets CTC hear the next frame, before it is offered. Throws std::invalid_argument for NaN, and has changed nothing.
+    void hear(const float* log_probs) {
+        if (!ctc_) return;
+        ctc_->push(log_probs);
+        for (Seeking& one : waiting_) one.score = one.own + by_ctc(ctc_->log_psi(one.labels));
+        ended_.rescore([this](const Ended& one) { return one.own + by_ctc(ctc_->log_spelt(one.labels)); });
+    }
+
     // Offers the next frame to all that wait.
     void offer() {
         offered_ = std::exchange(waiting_, {});
-        if (labels_.size() > kept_limit_) forget();
+        if (ctc_ || labels_.size() > kept_limit_) forget();
     }
 
     // Ends and extends those that attend to the frame that they are offered. Throws std::invalid_argument for NaN in a row
@@ -63,18 +83,22 @@ public:
         std::vector<int64_t> row_of;  // of each that waits
         const size_t waited = waiting_.size();
         for (size_t row = 0; row < waited; ++row) row_of.push_back(static_cast<int64_t>(row));
+        std::vector<uint32_t> extended;
         Highest longer(beam_);
         for (size_t i = 0; i < offered_.size(); ++i) {
             if (attends[i]) {
+                extended.push_back(offered_[i].labels);
                 end(i, rows);
-                for (size_t label = 0; label + 1 < symbols_; ++label) gains_[label] += offered_[i].score;
-                longer.offer(gains_.data(), symbols_ - 1, i * (symbols_ - 1));
+                longer.offer(scores_.data(), symbols_ - 1, i * (symbols_ - 1));
             } else {
                 row_of.push_back(static_cast<int64_t>(waited + i));
                 waiting_.push_back(offered_[i]);
             }
         }
-        return prune(row_of, std::move(longer).ranked(), rows, frame);
+        FrameChoice choice = prune(row_of, std::move(longer).ranked(), rows, frame);
+        if (ctc_)
+            for (const uint32_t labels : extended) ctc_->close(labels);
+        return choice;
     }
 
     // Ends all that are offered the frame. Throws std::invalid_argument for NaN, and has changed nothing.
@@ -89,30 +113,46 @@ public:
         offered_.clear();
     }
 
-    // The utterance is over: what waits is none, unless nothing has ended.
+    // The utterance is over: what waits is none, unless nothing has ended, nor is what CTC cannot spell, unless all is.
     void finish() {
         ended_.finish();
+        if (ctc_) ended_.remove([this](const Ended& one) { return ctc_->log_spelt(one.labels) == NEVER; });
         if (!ended().empty()) waiting_.clear();
     }
 
-    // See `EndedLabels`.
-    void rescore(const std::vector<double>& added) { ended_.rescore(added); }
-
 private:
     static constexpr size_t KEPT_AT_LEAST = 1024;
+    static constexpr double LEAST = -1e9;  // log-probability of what the frames so far cannot spell, but more of them may
 
     void refuse_nan(size_t hypothesis, const SeekingRows& rows, int32_t frame) const {
         if (has_nan(rows.log_probs + hypothesis * symbols_, symbols_))
             throw std::invalid_argument("log_probs of a label at encoded frame " + std::to_string(frame) + " have NaN values");
     }
 
+    double by_ctc(double log_prob) const { return ctc_weight_ * std::max(log_prob, LEAST); }
+
+    // The score without CTC of a hypothesis with one symbol more.
+    double own_with(size_t symbol, size_t hypothesis, const SeekingRows& rows) const {
+        const size_t at = hypothesis * symbols_ + symbol;
+        return offered_[hypothesis].own + (1 - ctc_weight_) * rows.log_probs[at] + rows.gains[at];
+    }
+
+    // Ends a hypothesis, and leaves the scores of its extensions in `scores_`.
     void end(size_t hypothesis, const SeekingRows& rows) {
-        const double *log_probs = rows.log_probs + hypothesis * symbols_, *added = rows.gains + hypothesis * symbols_;
-        gains_.resize(symbols_);
-        for (size_t y = 0; y < symbols_; ++y) gains_[y] = log_probs[y] + added[y];
-        const Seeking& of = offered_[hypothesis];
-        const double score = of.score + gains_.back(), log_prob = of.log_prob + log_probs[symbols_ - 1];
-        ended_.add(end_margin(log_probs, gains_.data(), symbols_, end_threshold_), {of.labels, score, log_prob});
+        const double *log_probs = rows.log_probs + hypothesis * symbols_, *gains = rows.gains + hypothesis * symbols_;
+        const uint32_t labels = offered_[hypothesis].labels;
+        for (size_t y = 0; y < symbols_; ++y) scores_[y] = own_with(y, hypothesis, rows);
+        const double own = scores_.back();
+        std::copy(log_probs, log_probs + symbols_, joint_.begin());
+        if (ctc_) {
+            ctc_->write(labels, of_ctc_.data());
+            const double log_psi = ctc_->log_psi(labels);
+            for (size_t y = 0; y < symbols_; ++y) {
+                scores_[y] += by_ctc(log_psi + of_ctc_[y]);
+                if (log_psi > NEVER) joint_[y] = (1 - ctc_weight_) * joint_[y] + ctc_weight_ * of_ctc_[y];
+            }
+        }
+        ended_.add(end_margin(joint_.data(), gains, symbols_, end_threshold_), {labels, scores_.back(), own});
     }
 
     // Keeps the best of those that wait and of extensions, `longer`, numbered hypothesis by hypothesis.
@@ -134,8 +174,8 @@ private:
             const size_t at = longer[index - waiting_.size()].index, parent = at / (symbols_ - 1);
             const auto label = static_cast<int32_t>(at % (symbols_ - 1));
             const Seeking& of = offered_[parent];
-            const double log_prob = of.log_prob + rows.log_probs[parent * symbols_ + label];
-            offered.push_back({score, log_prob, labels_.add(of.labels, {label, frame})});
+            if (ctc_) ctc_->add(of.labels, label);
+            offered.push_back({score, own_with(label, parent, rows), labels_.add(of.labels, {label, frame})});
             choice.parents.push_back(static_cast<int64_t>(parent));
             choice.labels.push_back(label);
         }
@@ -148,16 +188,19 @@ private:
         std::vector<uint32_t*> used;
         for (Seeking& one : offered_) used.push_back(&one.labels);
         ended_.add_chains_to(used);
-        labels_.keep(used);
+        const std::vector<uint32_t> moved = labels_.keep(used);
+        if (ctc_) ctc_->keep(moved);
         kept_limit_ = std::max(KEPT_AT_LEAST, 2 * labels_.size());
     }
 
     size_t symbols_, beam_;
     std::optional<double> end_threshold_;
+    double ctc_weight_;
+    std::optional<ArrivingCtc> ctc_;
     Chains<HeardLabel> labels_;
     std::vector<Seeking> waiting_, offered_;
     EndedLabels ended_;
-    std::vector<double> gains_;  // of each symbol, of the hypothesis that `end` was called for last
+    std::vector<double> of_ctc_, joint_, scores_;  // of each symbol, of the hypothesis that `end` was called for last
     size_t kept_limit_ = KEPT_AT_LEAST;
 };
 

@@ -11,11 +11,12 @@ The score of a hypothesis is a sum over its labels, the end among them, as in `l
     sum over l of [log P(y_l | x, y_<l) - lambda_p log P(y_l) + lambda_lm log P_lm(y_l | y_<l)]     (Kim 2019, Eq. 3)
         + length_bonus x number of labels.
 
-What fusion adds stands beside the probabilities above, in the comparison of prefixes too. After the last frame joint
-CTC rescores the hypotheses that have ended, where it has a weight w: log P(y | x) is (1 - w) times that of the heads +
-w times that of CTC (Watanabe 2017, rescoring). Nothing but the beam, in which CTC has no voice, and that bound
-approximates. A hypothesis may end only where `ended_labels.hpp` says; probabilities are those among the hypotheses that
-are left. All but the decoder's states is compiled: `monotonic_hypotheses.hpp`.
+What fusion adds stands beside the probabilities above, in the comparison of prefixes too. With joint CTC log P(y | x)
+is (1 - w) times that of the heads + w times that of CTC, in one pass: of a waiting hypothesis log psi (Watanabe 2017,
+algorithm 2) by the frames so far, of an ended one the log-probability that these spell it, so that after the last frame
+the sum is that of the search by label. Nothing but the beam and that bound approximates. A hypothesis may end only
+where `ended_labels.hpp` says; probabilities are those among the hypotheses that are left. All but the decoder's states
+is compiled: `monotonic_hypotheses.hpp`, `arriving_ctc.hpp`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sonorant.decoding.ctc_beam import BadLogProbs
-from sonorant.decoding.ctc_rescoring import ctc_log_prob
 from sonorant.decoding.hypothesis import Hypothesis, UnitPath, best_text, n_best
 from sonorant.decoding.kernels import MonotonicHypotheses
 from sonorant.decoding.label_decoder import Fusion
@@ -74,11 +74,10 @@ class MonotonicSearch:
         self._frame_seconds = frame_seconds
         self._gains = LabelGains(units.size + 1, fusion, length_bonus)
         self._ctc_weight = ctc_weight
-        self._encoded: list[NDArray[np.float32]] = []  # all frames, for joint CTC
         self._window: NDArray[np.float32] | None = None  # the last frames, at most as many as the decoder needs
         self._frames = 0
         self._finished = self._failed = False
-        self._hypotheses = MonotonicHypotheses(units.size + 1, beam, end_threshold)
+        self._hypotheses = MonotonicHypotheses(units.size + 1, beam, end_threshold, ctc_weight)
         first = np.array([units.size], np.int32)
         self._waiting = _Rows(decoder.seek(first, decoder.begin()), self._gains.begin())
 
@@ -97,12 +96,12 @@ class MonotonicSearch:
         if np.isnan(outputs).any():
             raise BadLogProbs(f"encoded frames {self._frames}..{self._frames + len(outputs) - 1} have NaN values")
         encoded = outputs.astype(np.float32)
-        if self._ctc_weight:
-            self._encoded.append(encoded)
         with self._whole():
             for frame in encoded:
                 before = frame[:0].reshape(0, len(frame)) if self._window is None else self._window
                 self._window = np.concatenate([before, frame[np.newaxis]])[-self._decoder.window :]
+                if self._ctc_weight:
+                    self._hear(self._window[-1:])
                 self._offer(Heard(self._window, self._frames + 1, over=False))
                 self._frames += 1
 
@@ -114,8 +113,6 @@ class MonotonicSearch:
             if self._window is not None:
                 self._offer(Heard(self._window, self._frames, over=True))
             self._hypotheses.finish()
-            if self._encoded:
-                self._rescore()
         self._finished = True
 
     @contextmanager
@@ -145,9 +142,15 @@ class MonotonicSearch:
     def _posteriors(self) -> list[tuple[tuple[int, ...], tuple[int, ...], float]]:
         """Return units, frames and probability of the hypotheses of the beam, waiting and ended."""
         every = [*self._hypotheses.waiting(), *self._hypotheses.ended()]
-        scores = np.array([score for *_, score, _ in every])
+        scores = np.array([score for *_, score in every])
         posteriors = np.exp(scores - np.logaddexp.reduce(scores)).tolist() if every else []
         return [(*one[:2], posterior) for one, posterior in zip(every, posteriors, strict=True)]
+
+    def _hear(self, frame: NDArray[np.float32]) -> None:
+        """Let joint CTC hear a frame [1, size], alone, so that its numbers do not depend on how frames are pushed."""
+        (log_probs,) = self._decoder.frame_log_probs([frame])
+        with _refusing():
+            self._hypotheses.hear(log_probs[0])
 
     def _offer(self, heard: Heard) -> None:
         """Offer the last frame, or the end behind it, to all that wait, and to their extensions."""
@@ -174,18 +177,6 @@ class MonotonicSearch:
         """Return what hypotheses need after one more label."""
         states = self._decoder.seek(labels, rows.states) if len(labels) else rows.states
         return _Rows(states, self._gains.after(labels, rows.gains))
-
-    def _rescore(self) -> None:
-        """Give joint CTC its part of what has ended; all stay as they are if CTC can spell none."""
-        ended = self._hypotheses.ended()
-        if not ended:
-            return
-        (frames,) = self._decoder.frame_log_probs([np.concatenate(self._encoded)])
-        if np.isnan(frames).any():
-            raise BadLogProbs("log_probs by frame have NaN values")
-        of_ctc = [ctc_log_prob(frames, labels) for labels, *_ in ended]
-        own = [log_prob for *_, log_prob in ended]
-        self._hypotheses.rescore([self._ctc_weight * (a - b) for a, b in zip(of_ctc, own, strict=True)])
 
 
 @contextmanager

@@ -89,8 +89,7 @@ class DecodingRecipe(Section):
         ge=0,
         lt=1,
         description="Weight w of joint CTC in the search by label (model.ctc): (1 - w) log P(y|x) by the decoder + w "
-        "log P(y|x) by CTC; of prefixes, or where the decoder streams (mocha) of the hypotheses that are left at the "
-        "end of the utterance.",
+        "log P(y|x) by CTC, of prefixes; where the decoder streams (mocha), by the frames so far.",
     )
     jitter_ms: float = Field(
         0.0,

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rigs.monotonic_table import END, WINDOW, WORDS, Table
+from rigs.monotonic_definition import exhaustive
+from rigs.monotonic_table import END, WORDS, Reader, Table
 
 from sonorant.decoding import BadLogProbs, Fusion, MonotonicSearch
-
-NOTHING = Fusion()
 
 
 class LanguageModel:
@@ -28,52 +27,6 @@ class LanguageModel:
     def extend(self, before, states):
         longer = [labels if y == END else (*labels, y) for labels, y in zip(states, before, strict=True)]
         return np.array([self.row(labels) for labels in longer]), longer
-
-
-def added(fusion, labels, y):
-    """What fusion adds for a label after others, from the definition."""
-    prior = 0.0 if fusion.prior is None else fusion.prior_weight * fusion.prior[y]
-    return (0.0 if fusion.model is None else fusion.weight * fusion.model.row(labels)[y]) - prior
-
-
-def by_ctc(table, frames, labels):
-    """log P(labels | frames), the sum over all paths, blank last."""
-    rows = [table.frame_row(frame).astype(np.float64) for frame in frames]
-    paths = [
-        sum(row[y] for row, y in zip(rows, path, strict=True))
-        for path in itertools.product(range(END + 1), repeat=len(rows))
-        if tuple(y for y, before in zip(path, (None, *path), strict=False) if y not in (before, END)) == labels
-    ]
-    return np.logaddexp.reduce(paths) if paths else -np.inf
-
-
-def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None, ctc_weight=0.0):
-    """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
-    windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
-    ended, refused = {}, {}
-
-    def follow(labels, heads, score, own, t, here):
-        """Here: labels that have attended to frame t; own: log-probability of the decoder alone."""
-        while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
-            t, here = t + 1, 0
-        row = table.row(labels, windows[t])
-        margin = 1.0 if threshold is None else row[END] - threshold * row[:END].max()  # Hannun 2019
-        total = score + row[END] + added(fusion, labels, END)
-        if ctc_weight:
-            total += ctc_weight * (by_ctc(table, frames, labels) - own - row[END])
-        if margin > 0:
-            ended[labels] = (total, heads)
-        else:
-            refused[labels] = (margin, total, heads)
-        if t == len(frames) and here == 4:
-            return
-        for y in range(END):
-            gain = row[y] + bonus + added(fusion, labels, y)
-            follow((*labels, y), (*heads, min(t, len(frames) - 1)), score + gain, own + row[y], t, here + 1)
-
-    follow((), (), 0.0, 0.0, 0, 0)
-    nearest = max(refused, key=lambda labels: refused[labels][:2], default=None)
-    return ended or {nearest: refused[nearest][1:]}
 
 
 def searched(table, frames, cuts=(), beam=100_000, bonus=0.0, fusion=None, threshold=None, ctc_weight=0.0):
@@ -116,49 +69,13 @@ def test_a_full_beam_finds_what_going_through_all_hypotheses_finds(seed, count, 
     assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
 
 
-@given(seeds, st.integers(1, 3), st.floats(0.01, 0.99), fusions(), thresholds)
-@settings(max_examples=15, deadline=None)
-def test_joint_ctc_rescores_what_has_ended(seed, count, ctc_weight, fusion, threshold):
-    table, frames = Table(seed, 0.25), np.arange(count)
-    ended = exhaustive(table, frames, fusion=fusion, threshold=threshold, ctc_weight=ctc_weight)
-    if len(ended) > 300:
-        return
-    spelt = {labels: score for labels, (score, _) in ended.items() if score > -np.inf}
-    if not spelt:  # CTC can spell none of them
-        spelt = {k: score for k, (score, _) in exhaustive(table, frames, 0.0, fusion, threshold).items()}
-    scores = np.array(list(spelt.values()))
-    expected = dict(zip(spelt, np.exp(scores - np.logaddexp.reduce(scores)), strict=True))
-    found = searched(table, frames, fusion=fusion, threshold=threshold, ctc_weight=ctc_weight).hypotheses(100_000)
-    assert {one.units: pytest.approx(one.confidence, abs=1e-6) for one in found} == expected
-    assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
-
-
-def test_joint_ctc_has_no_voice_in_interim_results_and_refuses_nan():
-    class Broken(Table):
-        def frame_row(self, frame):
-            return np.full(END + 1, np.nan, np.float32)
-
-    frames = np.arange(4, dtype=np.float32)[:, np.newaxis]
-    broken, plain = (MonotonicSearch(Broken(8, 0.5), WORDS, 0.5, 4, ctc_weight=w) for w in (0.5, 0.0))
-    for search in (broken, plain):
-        search.push(frames)
-    assert broken.hypotheses(4) == plain.hypotheses(4)
-    plain.finish()
-    found = plain.hypotheses(4)
-    plain.finish()
-    assert plain.hypotheses(4) == found
-    with pytest.raises(BadLogProbs, match="by frame have NaN"):
-        broken.finish()
-    with pytest.raises(BadLogProbs, match="this search has failed"):
-        broken.finish()
-
-
 def test_probabilities_of_waiting_and_ended_hypotheses_sum_to_one_at_any_frame():
-    search = MonotonicSearch(Table(3, 0.2), WORDS, 0.5, 100_000)
+    search = MonotonicSearch(Table(4, 0.3), WORDS, 0.5, 100_000)
     for frame in range(4):
         search.push(np.full((1, 1), frame, np.float32))
         every = [*search._hypotheses.waiting(), *search._hypotheses.ended()]
-        assert np.logaddexp.reduce([score for *_, score, _ in every]) == pytest.approx(0, abs=1e-9)
+        assert np.logaddexp.reduce([score for *_, score in every]) == pytest.approx(0, abs=1e-9)
+    assert len(search._hypotheses.ended()) > 1
 
 
 @given(st.data(), seeds, st.integers(1, 12), st.integers(1, 6), fusions(), st.sampled_from([0.0, 0.4]))
@@ -220,34 +137,6 @@ def test_work_for_a_frame_does_not_grow_with_the_audio():
         search.push(np.full((1, 1), frame, np.float32))
         assert table.looks - before <= 4
     assert table.most <= 3
-
-
-class Reader:
-    """Says a text, a label a frame; a state is a number.
-
-    rivals: probability of the label above that of the text, by its place, the last one's for all that follow.
-    """
-
-    window = 1
-
-    def __init__(self, text, rivals):
-        self.text, self.rivals = text, rivals
-
-    def begin(self):
-        return (np.array([-1]),)
-
-    def seek(self, before, states):
-        return (states[0] + 1,)
-
-    def look(self, heard, states):
-        rows = np.full((len(states[0]), END + 1), 0.05)
-        for row, place in zip(rows, states[0], strict=True):
-            if place < len(self.text):
-                rival = self.rivals[min(place, len(self.rivals) - 1)]
-                row[[self.text[place], (self.text[place] + 1) % END]] = 0.9 - rival, rival
-            else:
-                row[END] = 0.9
-        return (states[0] == heard.count - 1) | heard.over, np.log(rows), states
 
 
 LONG = np.random.default_rng(5).integers(END, size=3000).tolist()

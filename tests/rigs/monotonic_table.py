@@ -1,4 +1,4 @@
-"""A made-up decoder with monotonic attention, for searches and ensembles."""
+"""Made-up decoders with monotonic attention, for searches and ensembles."""
 
 import numpy as np
 
@@ -61,3 +61,31 @@ class Table:
         """What CTC says of a frame, blank last."""
         probabilities = np.random.default_rng([self.seed, 4, int(frame)]).dirichlet(np.ones(END + 1))
         return np.log(probabilities).astype(np.float32)
+
+
+class Reader:
+    """Says a text, a label a frame; a state is a number.
+
+    rivals: probability of the label above that of the text, by its place, the last one's for all that follow.
+    """
+
+    window = 1
+
+    def __init__(self, text, rivals):
+        self.text, self.rivals = text, rivals
+
+    def begin(self):
+        return (np.array([-1]),)
+
+    def seek(self, before, states):
+        return (states[0] + 1,)
+
+    def look(self, heard, states):
+        rows = np.full((len(states[0]), END + 1), 0.05)
+        for row, place in zip(rows, states[0], strict=True):
+            if place < len(self.text):
+                rival = self.rivals[min(place, len(self.rivals) - 1)]
+                row[[self.text[place], (self.text[place] + 1) % END]] = 0.9 - rival, rival
+            else:
+                row[END] = 0.9
+        return (states[0] == heard.count - 1) | heard.over, np.log(rows), states
