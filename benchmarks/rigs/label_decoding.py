@@ -7,6 +7,7 @@ them.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,20 +68,21 @@ def label_rows(beam: int, utterances: int) -> Iterator[Row]:
 
 
 def monotonic_rows(beam: int, utterances: int) -> Iterator[Row]:
-    """Yield the same of the search by monotonic attention, frame by frame."""
-    recipe = MochaRecipe(family="mocha", chunk=8, energy_offset=0.0, **_SIZES)
+    """Yield the same of the search by monotonic attention, frame by frame, without joint CTC and with it."""
+    recipe = MochaRecipe(family="mocha", chunk=8, energy_offset=0.0, ctc=True, **_SIZES)
     model = Mocha(recipe, 1, _UNITS, seed=1)
     functions = {name: of_arrays(function) for name, function in monotonic_functions(model).items()}
     decoder = _Timed(TensorMonotonicDecoder(functions))
     units = Units("words", tuple(f"w{i}" for i in range(_UNITS)))
 
-    def search(encoded: NDArray[np.float32]) -> None:
-        one = MonotonicSearch(decoder, units, 0.06, beam, _BONUS)
+    def search(encoded: NDArray[np.float32], ctc_weight: float) -> None:
+        one = MonotonicSearch(decoder, units, 0.06, beam, _BONUS, ctc_weight=ctc_weight)
         one.push(encoded)
         one.finish()
 
-    case = f"{_UNITS} units, {_FRAMES} frames, beam {beam}, MoChA"
-    yield from _rows("monotonic search", case, decoder, search, _utterances(utterances, model.encoded_size))
+    case, spoken = f"{_UNITS} units, {_FRAMES} frames, beam {beam}, MoChA", _utterances(utterances, model.encoded_size)
+    for ctc_weight, which in ((0.0, case), (0.2, f"{case} with joint CTC")):
+        yield from _rows("monotonic search", which, decoder, partial(search, ctc_weight=ctc_weight), spoken)
 
 
 def _utterances(count: int, size: int) -> list[NDArray[np.float32]]:

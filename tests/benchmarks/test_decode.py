@@ -42,12 +42,14 @@ def test_rows_have_the_rates_of_a_neural_language_model_and_its_calls_an_utteran
     assert all(row.value > 0 for row in rows)
 
 
-@pytest.mark.parametrize("rows", [label_rows, monotonic_rows])
-def test_rows_of_a_search_by_label_have_its_rate_and_its_own_share(rows):
-    rate, share = rows(beam=3, utterances=1)
-    assert rate.unit == "utterances/core-s"
-    assert rate.value > 0
-    assert 0 < share.value < 1
+@pytest.mark.parametrize(("rows", "cases"), [(label_rows, 1), (monotonic_rows, 2)])
+def test_rows_of_a_search_by_label_have_its_rate_and_its_own_share(rows, cases):
+    found = list(rows(beam=3, utterances=1))
+    assert len(found) == 2 * cases
+    for rate, share in zip(found[::2], found[1::2], strict=True):
+        assert rate.unit == "utterances/core-s"
+        assert rate.value > 0
+        assert 0 < share.value < 1
 
 
 def test_texts_of_the_language_are_those_of_its_units():
