@@ -2,7 +2,8 @@
 //
 // After each frame psi and gamma are those of the frames so far (`ctc_prefixes.hpp`). gamma_t of a prefix needs
 // gamma_{t-1} of the one without its last label, so all prefixes that hypotheses begin with hear every frame; but the
-// frames before count only of those that may still be extended, the others are closed.
+// frames before count only of those that may still be extended, the others are closed. Frames are kept for as long as
+// gamma of an open prefix is not negligible at them, so all of those in which nothing is said.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +50,10 @@ public:
     // The prefix will not be extended any more.
     void close(uint32_t prefix) {
         at(prefix).closed = true;
-        CtcPrefixes::forget(at(prefix).prefix, heard_.frames);
+        CtcPrefix& g = at(prefix).prefix;
+        CtcPrefixes::forget(g, heard_.frames);
+        g.unit.shrink_to_fit();
+        g.blank.shrink_to_fit();
     }
 
     // Keeps those that have a new number, of all numbers so far; see `Chains::keep`.

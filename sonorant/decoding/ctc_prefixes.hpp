@@ -42,6 +42,7 @@ struct CtcFrames {
         for (size_t symbol = 0; symbol < symbols; ++symbol) probs.push_back(std::exp(static_cast<double>(row[symbol])));
         ++frames;
     }
+
     // Forgets the frames before this one, once they are the most: at a cost that does not grow with the utterance.
     void forget(size_t before) {
         if (2 * before < first + frames) return;
@@ -55,7 +56,8 @@ struct CtcFrames {
     int32_t blank() const { return static_cast<int32_t>(symbols - 1); }
 };
 
-// A hypothesis: its last label (-1: none), log psi, and log gamma of `first` to all frames; of fewer it is 0.
+// A hypothesis: its last label (-1: none), log psi, and log gamma of `first` to all frames, the others negligible or due
+// to no extension.
 struct CtcPrefix {
     int32_t last;
     double log_psi;

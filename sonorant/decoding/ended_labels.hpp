@@ -5,7 +5,7 @@
 //
 //     log P(end | x, y) > threshold x max over the other labels y' of log P(y' | x, y)     (Hannun 2019, arXiv 1904.02619).
 //
-// P is that of the acoustic model, with joint CTC where the search has it, without language model and bonuses. Where no
+// P is that of the acoustic model, with joint CTC where the search has whole utterances, without language model and bonuses. Where no
 // hypothesis of an utterance may end, the one that came nearest to it has.
 #pragma once
 

@@ -48,7 +48,6 @@ public:
           waiting_{{0.0, 0.0, NONE}},
           ended_(beam),
           of_ctc_(symbols),
-          joint_(symbols),
           scores_(symbols) {
         if (ctc_weight) ctc_.emplace(symbols);
     }
@@ -65,14 +64,14 @@ public:
     void hear(const float* log_probs) {
         if (!ctc_) return;
         ctc_->push(log_probs);
-        for (Seeking& one : waiting_) one.score = one.own + by_ctc(ctc_->log_psi(one.labels));
-        ended_.rescore([this](const Ended& one) { return one.own + by_ctc(ctc_->log_spelt(one.labels)); });
+        for (Seeking& one : waiting_) one.score = one.own + weighted_ctc(ctc_->log_psi(one.labels));
+        ended_.rescore([this](const Ended& one) { return one.own + weighted_ctc(ctc_->log_spelt(one.labels)); });
     }
 
     // Offers the next frame to all that wait.
     void offer() {
         offered_ = std::exchange(waiting_, {});
-        if (ctc_ || labels_.size() > kept_limit_) forget();
+        if (ctc_ || labels_.size() > kept_limit_) forget();  // each prefix of CTC costs something a frame
     }
 
     // Ends and extends those that attend to the frame that they are offered. Throws std::invalid_argument for NaN in a row
@@ -129,7 +128,7 @@ private:
             throw std::invalid_argument("log_probs of a label at encoded frame " + std::to_string(frame) + " have NaN values");
     }
 
-    double by_ctc(double log_prob) const { return ctc_weight_ * std::max(log_prob, LEAST); }
+    double weighted_ctc(double log_prob) const { return ctc_weight_ * std::max(log_prob, LEAST); }
 
     // The score without CTC of a hypothesis with one symbol more.
     double own_with(size_t symbol, size_t hypothesis, const SeekingRows& rows) const {
@@ -143,16 +142,12 @@ private:
         const uint32_t labels = offered_[hypothesis].labels;
         for (size_t y = 0; y < symbols_; ++y) scores_[y] = own_with(y, hypothesis, rows);
         const double own = scores_.back();
-        std::copy(log_probs, log_probs + symbols_, joint_.begin());
         if (ctc_) {
             ctc_->write(labels, of_ctc_.data());
-            const double log_psi = ctc_->log_psi(labels);
-            for (size_t y = 0; y < symbols_; ++y) {
-                scores_[y] += by_ctc(log_psi + of_ctc_[y]);
-                if (log_psi > NEVER) joint_[y] = (1 - ctc_weight_) * joint_[y] + ctc_weight_ * of_ctc_[y];
-            }
+            for (size_t y = 0; y < symbols_; ++y) scores_[y] += weighted_ctc(ctc_->log_psi(labels) + of_ctc_[y]);
         }
-        ended_.add(end_margin(joint_.data(), gains, symbols_, end_threshold_), {labels, scores_.back(), own});
+        // Not by CTC: before the frames of the next label have come, nothing but the end is probable by them.
+        ended_.add(end_margin(log_probs, gains, symbols_, end_threshold_), {labels, scores_.back(), own});
     }
 
     // Keeps the best of those that wait and of extensions, `longer`, numbered hypothesis by hypothesis.
@@ -200,7 +195,7 @@ private:
     Chains<HeardLabel> labels_;
     std::vector<Seeking> waiting_, offered_;
     EndedLabels ended_;
-    std::vector<double> of_ctc_, joint_, scores_;  // of each symbol, of the hypothesis that `end` was called for last
+    std::vector<double> of_ctc_, scores_;  // of each symbol, of the hypothesis that `end` was called for last
     size_t kept_limit_ = KEPT_AT_LEAST;
 };
 

@@ -15,8 +15,8 @@ What fusion adds stands beside the probabilities above, in the comparison of pre
 is (1 - w) times that of the heads + w times that of CTC, in one pass: of a waiting hypothesis log psi (Watanabe 2017,
 algorithm 2) by the frames so far, of an ended one the log-probability that these spell it, so that after the last frame
 the sum is that of the search by label. Nothing but the beam and that bound approximates. A hypothesis may end only
-where `ended_labels.hpp` says; probabilities are those among the hypotheses that are left. All but the decoder's states
-is compiled: `monotonic_hypotheses.hpp`, `arriving_ctc.hpp`.
+where `ended_labels.hpp` says, by the heads alone; probabilities are those among the hypotheses that are left. All but
+the decoder's states is compiled: `monotonic_hypotheses.hpp`, `arriving_ctc.hpp`.
 """
 
 from collections.abc import Iterator

@@ -28,15 +28,6 @@ def by_ctc(table, frames, labels):
     return np.logaddexp.reduce(spelt), np.logaddexp.reduce(begun)
 
 
-def joint(table, heard, labels, row, ctc_weight):
-    """What decoder and CTC together give each symbol after labels; the decoder alone where CTC cannot spell these."""
-    spelt, begun = by_ctc(table, heard, labels)
-    if not ctc_weight or begun == -np.inf:
-        return row
-    of_ctc = np.array([by_ctc(table, heard, (*labels, y))[1] for y in range(END)] + [spelt]) - begun
-    return (1 - ctc_weight) * row + ctc_weight * of_ctc
-
-
 def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None, ctc_weight=0.0):
     """Scores of all hypotheses that end, with the frames of their labels, from the definition; by labels."""
     windows = [frames[max(0, t - WINDOW + 1) : t + 1] for t in range(len(frames))] + [frames[:0]]
@@ -47,10 +38,7 @@ def exhaustive(table, frames, bonus=0.0, fusion=NOTHING, threshold=None, ctc_wei
         while t < len(frames) and (here == 4 or not table.stops(labels, windows[t][-1])):
             t, here = t + 1, 0
         row = table.row(labels, windows[t])
-        margin = 1.0
-        if threshold is not None:
-            both = joint(table, frames[: t + 1], labels, row, ctc_weight)
-            margin = both[END] - threshold * both[:END].max()  # Hannun 2019
+        margin = 1.0 if threshold is None else row[END] - threshold * row[:END].max()  # Hannun 2019
         own = (1 - ctc_weight) * row
         total = score + own[END] + added(fusion, labels, END)
         if ctc_weight:
